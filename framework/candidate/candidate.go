@@ -1,0 +1,103 @@
+// Package candidate holds the interfaces of what is under test. The tiers implement them; the suites see
+// nothing else, so a check cannot know on which tier it runs: it asks for a capability.
+package candidate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Candidate is an implementation of Services under test. All methods are safe for concurrent use.
+type Candidate interface {
+	// Describe says what is under test. It is cheap and may be called before any control plane exists.
+	Describe() Description
+	// ControlPlane returns a control plane as asked for, starting one where that is needed and possible.
+	// It blocks while an exclusive lease that conflicts is held. An *UnavailableError means that this
+	// candidate cannot offer such a control plane (the check is then not applicable); any other error
+	// means that the environment failed (the check is then unknown).
+	ControlPlane(ctx context.Context, request Request) (ControlPlane, error)
+	// Close stops and removes everything that the candidate started.
+	Close(ctx context.Context) error
+}
+
+// Description identifies a candidate in reports.
+type Description struct {
+	// Implementation is the name that expectations are looked up by, for example "reference" or "kubernetes".
+	Implementation string `json:"implementation"`
+	// Version is the Kubernetes version that it implements, for example "v1.37.1"; empty if unknown.
+	Version string `json:"version"`
+	// Tier is where it runs: reference, lab, kind or cluster. For reports only.
+	Tier string `json:"tier"`
+	// Capabilities are what checks may ask for.
+	Capabilities []spec.Capability `json:"capabilities"`
+	// Components are further versions worth recording ("etcd": "3.6.5", "go": "1.26.8").
+	Components map[string]string `json:"components,omitempty"`
+	// Faults are the deliberate bugs that are switched on.
+	Faults []string `json:"faults,omitempty"`
+}
+
+// Has reports whether the candidate offers the capability.
+func (d *Description) Has(c spec.Capability) bool { return slices.Contains(d.Capabilities, c) }
+
+// Request says which control plane a check needs.
+type Request struct {
+	// ServiceCIDRs is one range, or two of different families with the primary first. Empty asks for any control plane.
+	ServiceCIDRs []netip.Prefix `json:"serviceCIDRs,omitempty"`
+	// DualStack asks, when no range is named, for ranges of both families.
+	DualStack bool `json:"dualStack,omitempty"`
+	// NodePorts asks for a node-port range of its own ("first-last"); empty asks for the default 30000-32767.
+	NodePorts string `json:"nodePorts,omitempty"`
+	// Exclusive asks that nobody else uses the control plane until it is released, and that its ranges hold
+	// nothing but the "kubernetes" Service.
+	Exclusive bool `json:"exclusive,omitempty"`
+}
+
+// ControlPlane is an API server with its Service ranges, leased to one check until Release.
+type ControlPlane interface {
+	// Access says how to reach its API.
+	Access() Access
+	// ServiceCIDRs are its Service ranges, the primary family first.
+	ServiceCIDRs() []netip.Prefix
+	// NodePorts is its node-port range, both ends included.
+	NodePorts() (first, last int)
+	// Restart stops the API server in the middle of whatever it does and starts it again on the same storage.
+	// It needs the capability restart-control-plane.
+	Restart(ctx context.Context) error
+	// Release gives the lease back. The caller has removed what it created.
+	Release()
+}
+
+// Access is how an API server is reached; it can be handed to another process.
+type Access struct {
+	// URL is the base, for example "https://127.0.0.1:6443".
+	URL string `json:"url"`
+	// CA is the PEM bundle that verifies the server; empty with plain HTTP or Insecure.
+	CA []byte `json:"ca,omitempty"`
+	// Token is a bearer token with full rights; empty where none is needed.
+	Token string `json:"token,omitempty"`
+	// Kubeconfig, if set, is the path of a kubeconfig that is used instead of the other fields.
+	Kubeconfig string `json:"kubeconfig,omitempty"`
+	// Insecure skips verification of the server's certificate: only for servers on loopback that the suite started.
+	Insecure bool `json:"insecure,omitempty"`
+}
+
+// UnavailableError says that a candidate cannot offer what a check asks for, and why.
+type UnavailableError struct{ Reason string }
+
+func (e *UnavailableError) Error() string { return e.Reason }
+
+// Unavailable makes an *UnavailableError.
+func Unavailable(format string, args ...any) error {
+	return &UnavailableError{Reason: fmt.Sprintf(format, args...)}
+}
+
+// IsUnavailable reports whether err says that the candidate cannot offer what was asked for.
+func IsUnavailable(err error) bool {
+	var u *UnavailableError
+	return errors.As(err, &u)
+}

@@ -1,0 +1,253 @@
+// Package remote carries a candidate across processes: the program that holds the candidate serves it on loopback, and
+// the parallel workers use it as if it were their own.
+package remote
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"sync"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// Server serves one candidate to the workers of one run.
+type Server struct {
+	url       string
+	http      *http.Server
+	candidate candidate.Candidate
+	settings  json.RawMessage
+	events    func(json.RawMessage)
+	stop      chan struct{}
+	stopOnce  sync.Once
+
+	mu     sync.Mutex
+	leases map[string]candidate.ControlPlane
+}
+
+type leaseAnswer struct {
+	ID           string           `json:"id"`
+	Access       candidate.Access `json:"access"`
+	ServiceCIDRs []netip.Prefix   `json:"serviceCIDRs"`
+	First        int              `json:"first"`
+	Last         int              `json:"last"`
+	Unavailable  string           `json:"unavailable,omitempty"`
+	Error        string           `json:"error,omitempty"`
+}
+
+// Serve starts a server on loopback. settings is any JSON value that the workers read with Client.Settings; events receives
+// what they post, one at a time.
+func Serve(c candidate.Candidate, settings any, events func(json.RawMessage)) (*Server, error) {
+	raw, err := json.Marshal(settings)
+	if err != nil {
+		return nil, err
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{candidate: c, settings: raw, events: events, stop: make(chan struct{}), leases: map[string]candidate.ControlPlane{}}
+	secret := "/" + rand.Text() // the URL is the workers' credential: a run's control planes are not for other users of the machine
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+secret+"/settings", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write(s.settings) })
+	mux.HandleFunc("GET "+secret+"/description", func(w http.ResponseWriter, _ *http.Request) { answer(w, c.Describe()) })
+	mux.HandleFunc("GET "+secret+"/interrupted", func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-s.stop:
+		case <-r.Context().Done():
+		}
+	})
+	mux.HandleFunc("POST "+secret+"/events", s.event)
+	mux.HandleFunc("POST "+secret+"/leases", s.lease)
+	mux.HandleFunc("POST "+secret+"/leases/{id}/restart", s.restart)
+	mux.HandleFunc("DELETE "+secret+"/leases/{id}", s.release)
+	s.url = "http://" + listener.Addr().String() + secret
+	s.http = &http.Server{Handler: mux}
+	go func() { _ = s.http.Serve(listener) }()
+	return s, nil
+}
+
+// URL is what the workers dial.
+func (s *Server) URL() string { return s.url }
+
+// Interrupt tells the workers to stop: each finishes what it is cleaning up and starts nothing new.
+func (s *Server) Interrupt() { s.stopOnce.Do(func() { close(s.stop) }) }
+
+// Close ends the server. The candidate stays as it is.
+func (s *Server) Close() error {
+	s.Interrupt()
+	return s.http.Close()
+}
+
+func answer(w http.ResponseWriter, v any) {
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(v)
+}
+
+func (s *Server) event(_ http.ResponseWriter, r *http.Request) {
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events(body)
+}
+
+func (s *Server) lease(w http.ResponseWriter, r *http.Request) {
+	var request candidate.Request
+	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	cp, err := s.candidate.ControlPlane(r.Context(), request)
+	switch {
+	case candidate.IsUnavailable(err):
+		answer(w, leaseAnswer{Unavailable: err.Error()})
+	case err != nil:
+		answer(w, leaseAnswer{Error: err.Error()})
+	case r.Context().Err() != nil: // the worker was interrupted while it waited
+		cp.Release()
+	default:
+		id := rand.Text()
+		s.mu.Lock()
+		s.leases[id] = cp
+		s.mu.Unlock()
+		first, last := cp.NodePorts()
+		answer(w, leaseAnswer{ID: id, Access: cp.Access(), ServiceCIDRs: cp.ServiceCIDRs(), First: first, Last: last})
+	}
+}
+
+func (s *Server) take(id string, remove bool) candidate.ControlPlane {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	cp := s.leases[id]
+	if remove {
+		delete(s.leases, id)
+	}
+	return cp
+}
+
+func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
+	var out leaseAnswer
+	if cp := s.take(r.PathValue("id"), false); cp == nil {
+		out.Error = "no such lease"
+	} else if err := cp.Restart(r.Context()); err != nil {
+		out.Error = err.Error()
+	} else {
+		out.Access = cp.Access()
+	}
+	answer(w, out)
+}
+
+func (s *Server) release(_ http.ResponseWriter, r *http.Request) {
+	if cp := s.take(r.PathValue("id"), true); cp != nil {
+		cp.Release()
+	}
+}
+
+// Client is a candidate that lives in another process.
+type Client struct {
+	url         string
+	description candidate.Description
+}
+
+// Dial connects to a Server.
+func Dial(url string) (*Client, error) {
+	c := &Client{url: strings.TrimSuffix(url, "/")}
+	return c, c.call(context.Background(), http.MethodGet, "/description", nil, &c.description)
+}
+
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	var body io.Reader
+	if in != nil {
+		data, err := json.Marshal(in)
+		if err != nil {
+			return err
+		}
+		body = bytes.NewReader(data)
+	}
+	request, err := http.NewRequestWithContext(ctx, method, c.url+path, body)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("the program that holds the candidate does not answer: %w", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s %s: %s", method, path, response.Status)
+	}
+	if out == nil {
+		return nil
+	}
+	return json.NewDecoder(response.Body).Decode(out)
+}
+
+// Settings reads what the server was started with.
+func (c *Client) Settings(out any) error {
+	return c.call(context.Background(), http.MethodGet, "/settings", nil, out)
+}
+
+// Post sends an event.
+func (c *Client) Post(event any) error {
+	return c.call(context.Background(), http.MethodPost, "/events", event, nil)
+}
+
+// Interrupted blocks until the server wants its workers to stop or is gone.
+func (c *Client) Interrupted() {
+	_ = c.call(context.Background(), http.MethodGet, "/interrupted", nil, nil)
+}
+
+// Describe implements candidate.Candidate.
+func (c *Client) Describe() candidate.Description { return c.description }
+
+// Close implements candidate.Candidate. The candidate belongs to the server's program.
+func (c *Client) Close(context.Context) error { return nil }
+
+// ControlPlane implements candidate.Candidate.
+func (c *Client) ControlPlane(ctx context.Context, request candidate.Request) (candidate.ControlPlane, error) {
+	l := &lease{client: c}
+	if err := c.call(ctx, http.MethodPost, "/leases", request, &l.leaseAnswer); err != nil {
+		return nil, err
+	}
+	switch {
+	case l.Unavailable != "":
+		return nil, candidate.Unavailable("%s", l.Unavailable)
+	case l.Error != "":
+		return nil, errors.New(l.Error)
+	}
+	return l, nil
+}
+
+type lease struct {
+	client *Client
+	leaseAnswer
+}
+
+func (l *lease) Access() candidate.Access     { return l.leaseAnswer.Access }
+func (l *lease) ServiceCIDRs() []netip.Prefix { return l.leaseAnswer.ServiceCIDRs }
+func (l *lease) NodePorts() (first, last int) { return l.First, l.Last }
+func (l *lease) Release() {
+	_ = l.client.call(context.Background(), http.MethodDelete, "/leases/"+l.ID, nil, nil)
+}
+func (l *lease) Restart(ctx context.Context) error {
+	var out leaseAnswer
+	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/restart", nil, &out); err != nil {
+		return err
+	}
+	if out.Error != "" {
+		return errors.New(out.Error)
+	}
+	l.leaseAnswer.Access = out.Access
+	return nil
+}

@@ -1,0 +1,107 @@
+// Package spec is the compiled specification of Kubernetes Services: every testable sentence of the
+// documents as a requirement with a stable ID. The requirements are data (fixtures/spec/*.yaml); their
+// IDs are generated Go constants (ids.go), so that a check of an unknown requirement does not compile.
+package spec
+
+import "slices"
+
+// ID names a requirement, for example "alloc-upper-band-first". IDs never change their meaning: a
+// requirement that is withdrawn takes its ID with it.
+type ID string
+
+// Level is how binding a requirement is, read from the wording of the document (RFC 2119).
+type Level string
+
+// The levels. Only Must decides the exit code of a run; Info is background that no check decides.
+const (
+	Must   Level = "MUST"
+	Should Level = "SHOULD"
+	May    Level = "MAY"
+	Info   Level = "INFO"
+)
+
+// Area is the part of the specification, and so the suite, that a requirement belongs to.
+type Area string
+
+// The areas, one per suite.
+const (
+	Allocation Area = "allocation"
+	APISchema  Area = "apischema"
+	Proxy      Area = "proxy"
+)
+
+// Capability is something that a candidate must offer for a check to be possible. A check asks for
+// capabilities, never for a tier.
+type Capability string
+
+// The capabilities.
+const (
+	ChosenServiceCIDR   Capability = "chosen-service-cidr"  // control planes with a Service CIDR that the check names
+	ExhaustibleRange    Capability = "exhaustible-range"    // a range of its own that a check may fill
+	DualStack           Capability = "dual-stack"           // control planes with Service ranges of both IP families
+	SingleStack         Capability = "single-stack"         // control planes with a Service range of one IP family
+	ServiceCIDRAPI      Capability = "service-cidr-api"     // networking.k8s.io/v1 ServiceCIDR and IPAddress objects
+	ManageServiceCIDRs  Capability = "manage-service-cidrs" // ServiceCIDR and IPAddress objects may be written
+	RestartControlPlane Capability = "restart-control-plane"
+	EndpointControllers Capability = "endpoint-controllers" // something turns selectors into EndpointSlices
+	DataPlane           Capability = "data-plane"           // nodes, backends and clients between which traffic can be sent
+	ProxyConfiguration  Capability = "proxy-configuration"  // the service proxy can be configured and restarted
+	ProxyMetrics        Capability = "proxy-metrics"
+	IPVS                Capability = "ipvs"
+	SCTP                Capability = "sctp"
+	LoadBalancer        Capability = "load-balancer" // load-balancer addresses can be given to a Service and routed to a node
+	ClusterDNS          Capability = "cluster-dns"
+	Kubelet             Capability = "kubelet" // pods run in real containers with environment and probes
+)
+
+// Capabilities lists every known capability, for validation.
+var Capabilities = []Capability{
+	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, RestartControlPlane,
+	EndpointControllers, DataPlane, ProxyConfiguration, ProxyMetrics, IPVS, SCTP, LoadBalancer, ClusterDNS, Kubelet,
+}
+
+// Deviation is a place where a known implementation is documented or was observed to differ from a requirement.
+type Deviation struct {
+	// Implementation that deviates, for example "kubernetes" or "kube-proxy ipvs".
+	Implementation string `json:"implementation"`
+	// Versions is a version constraint such as ">=1.33" or ">=1.31 <1.36"; empty means every supported version.
+	Versions string `json:"versions,omitempty"`
+	// Behavior says what is done instead.
+	Behavior string `json:"behavior"`
+	// Source is where the cause stands (file:line of a version, issue, KEP).
+	Source string `json:"source,omitempty"`
+}
+
+// Requirement is one testable statement of the specification.
+type Requirement struct {
+	ID        ID     `json:"id"`
+	Area      Area   `json:"area"`
+	Statement string `json:"statement"`
+	Level     Level  `json:"level"`
+	// Sources are document#section references; the documents stand in documents.yaml.
+	Sources []string `json:"sources"`
+	// Feature groups requirements that an implementation claims together, for example "ClusterIPAllocation".
+	Feature string `json:"feature"`
+	// Versions is the constraint on the Kubernetes version that the requirement applies to; empty means all.
+	Versions string `json:"versions,omitempty"`
+	// Needs are the capabilities that a check of the requirement needs.
+	Needs []Capability `json:"needs,omitempty"`
+	// Unchecked is the reason why no check decides the requirement; empty when at least one check does.
+	Unchecked string `json:"unchecked,omitempty"`
+	// Notes record decisions: how the sentence is read where documents and components disagree.
+	Notes string `json:"notes,omitempty"`
+	// Deviations are known differences of real implementations.
+	Deviations []Deviation `json:"deviations,omitempty"`
+}
+
+// NeedsAny reports whether the requirement needs one of the capabilities.
+func (r *Requirement) NeedsAny(cs ...Capability) bool {
+	return slices.ContainsFunc(cs, func(c Capability) bool { return slices.Contains(r.Needs, c) })
+}
+
+// Document is one of the documents that the specification is compiled from.
+type Document struct {
+	ID    string `json:"id"`
+	Title string `json:"title"`
+	URL   string `json:"url"`
+}
