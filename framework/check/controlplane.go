@@ -1,0 +1,195 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// RunLabel marks every object that a run creates in a shared place; its value is the run's ID.
+const RunLabel = "service-conformance/run"
+
+// ControlPlane is what a check sees of the control plane under test: its ranges, a namespace of its own, and the API. The
+// request methods (Create, Get, Patch …) return the server's Answer, be it success or refusal, and abort the check as
+// unknown when there is no answer. All methods are safe for concurrent use.
+type ControlPlane struct {
+	lease   candidate.ControlPlane
+	config  *rest.Config
+	http    *http.Client
+	client  kubernetes.Interface
+	base    string
+	agent   string
+	random  *rand.Rand
+	journal journal
+	serial  atomic.Int64
+	mu      sync.Mutex
+	spaces  []string
+}
+
+func newControlPlane(ctx context.Context, lease candidate.ControlPlane, d *Declaration, cidr string) (*ControlPlane, error) {
+	config, err := restConfig(lease.Access())
+	if err != nil {
+		return nil, err
+	}
+	config.UserAgent = userAgent(d.Name)
+	config.QPS, config.Burst = -1, 0 // the server, not the client, sets the pace
+	config.WarningHandler = rest.NoWarnings{}
+	client, err := rest.HTTPClientFor(config)
+	if err != nil {
+		return nil, err
+	}
+	cp := &ControlPlane{lease: lease, config: config, http: client, base: config.Host, agent: config.UserAgent, random: seeded(d.Name + cidr)}
+	if cp.client, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
+		return nil, err
+	}
+	_, err = cp.namespace(ctx)
+	return cp, err
+}
+
+func restConfig(a candidate.Access) (*rest.Config, error) {
+	if a.Kubeconfig != "" {
+		return clientcmd.BuildConfigFromFlags("", a.Kubeconfig)
+	}
+	return &rest.Config{Host: a.URL, BearerToken: a.Token, TLSClientConfig: rest.TLSClientConfig{CAData: a.CA, Insecure: a.Insecure}}, nil
+}
+
+// CIDR is the primary Service range; it is invalid if the candidate does not know it.
+func (cp *ControlPlane) CIDR() netip.Prefix {
+	if cidrs := cp.lease.ServiceCIDRs(); len(cidrs) > 0 {
+		return cidrs[0]
+	}
+	return netip.Prefix{}
+}
+
+// CIDRs are the Service ranges, the primary family first.
+func (cp *ControlPlane) CIDRs() []netip.Prefix { return cp.lease.ServiceCIDRs() }
+
+// CIDROf returns the Service range of a family; it is invalid if there is none.
+func (cp *ControlPlane) CIDROf(family corev1.IPFamily) netip.Prefix {
+	for _, c := range cp.CIDRs() {
+		if c.Addr().Is4() == (family == corev1.IPv4Protocol) {
+			return c
+		}
+	}
+	return netip.Prefix{}
+}
+
+// PrimaryFamily is the family that the cluster uses by default.
+func (cp *ControlPlane) PrimaryFamily() corev1.IPFamily {
+	if cp.CIDR().Addr().Is6() {
+		return corev1.IPv6Protocol
+	}
+	return corev1.IPv4Protocol
+}
+
+// OtherFamily is the family that the cluster does not use by default.
+func (cp *ControlPlane) OtherFamily() corev1.IPFamily {
+	if cp.PrimaryFamily() == corev1.IPv4Protocol {
+		return corev1.IPv6Protocol
+	}
+	return corev1.IPv4Protocol
+}
+
+// NodePorts is the node-port range, both ends included.
+func (cp *ControlPlane) NodePorts() (first, last int) { return cp.lease.NodePorts() }
+
+// Client is a typed client for objects other than Services. Its requests are not part of the reproduction.
+func (cp *ControlPlane) Client() kubernetes.Interface { return cp.client }
+
+// Rand is a source of random numbers that depends on the run's seed and the check. It is not safe for concurrent use.
+func (cp *ControlPlane) Rand() *rand.Rand { return cp.random }
+
+// Namespace is the namespace of the check.
+func (cp *ControlPlane) Namespace() string {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	return cp.spaces[0]
+}
+
+// NewNamespace creates a further namespace, removed with the check.
+func (cp *ControlPlane) NewNamespace(ctx context.Context) string {
+	ginkgo.GinkgoHelper()
+	name, err := cp.namespace(ctx)
+	Must(err)
+	return name
+}
+
+// Name returns a name that no other object of the check has.
+func (cp *ControlPlane) Name(prefix string) string {
+	return fmt.Sprintf("%s-%d", prefix, cp.serial.Add(1))
+}
+
+// Restart kills the API server and starts it again on the same storage (capability restart-control-plane).
+func (cp *ControlPlane) Restart(ctx context.Context) {
+	ginkgo.GinkgoHelper()
+	Must(cp.lease.Restart(ctx))
+	cp.http.CloseIdleConnections()
+}
+
+var namespaceSerial atomic.Int64
+
+func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
+	name := fmt.Sprintf("conformance-%s-%d-%d", setup.RunID, ginkgo.GinkgoParallelProcess(), namespaceSerial.Add(1))
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{RunLabel: setup.RunID}}}
+	if _, err := cp.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
+		return "", fmt.Errorf("create namespace %s: %w", name, err)
+	}
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	cp.spaces = append(cp.spaces, name)
+	return name, nil
+}
+
+// clean removes what the check created. Services go first: their addresses and node ports are free only when they
+// are gone, and not every control plane has a controller that empties namespaces.
+func (cp *ControlPlane) clean(ctx ginkgo.SpecContext) {
+	for _, ns := range cp.spaces {
+		if err := cp.deleteServices(ctx, ns); err != nil {
+			Abort("delete the Services of namespace %s: %v", ns, err)
+		}
+		zero := int64(0)
+		err := cp.client.CoreV1().Namespaces().Delete(ctx, ns, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+			Abort("delete namespace %s: %v", ns, err)
+		}
+	}
+	cp.http.CloseIdleConnections()
+}
+
+// deleteServices deletes all Services of a namespace, and lets those go that a check gave a finalizer and, having failed, did
+// not take it away from. The answer to the deletion names them, which saves a list: a consistent one takes 100 ms.
+func (cp *ControlPlane) deleteServices(ctx context.Context, ns string) error {
+	var deleted corev1.ServiceList
+	err := cp.client.CoreV1().RESTClient().Delete().Namespace(ns).Resource("services").Do(ctx).Into(&deleted)
+	if err != nil {
+		return err
+	}
+	for i := range deleted.Items {
+		svc := &deleted.Items[i]
+		if len(svc.Finalizers) == 0 {
+			continue
+		}
+		svc.Finalizers, svc.ResourceVersion = nil, ""
+		if _, err := cp.client.CoreV1().Services(ns).Update(ctx, svc, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
+			return err
+		}
+	}
+	return nil
+}
+
+const retryPause = 200 * time.Millisecond

@@ -1,0 +1,196 @@
+// Package check is how a check is declared and judged: It binds executable code to requirements of the
+// specification, gives it a control plane, and turns what happens into a verdict with evidence.
+package check
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// DefaultTimeout bounds a check that does not set its own. A check that runs into it is unknown.
+const DefaultTimeout = 60 * time.Second
+
+// Declaration is what is known of a check before it runs.
+type Declaration struct {
+	Suite        string        `json:"suite"`
+	Name         string        `json:"name"`
+	Requirements []spec.ID     `json:"requirements"`
+	ServiceCIDRs []string      `json:"serviceCIDRs,omitempty"`
+	Slow         bool          `json:"slow,omitempty"`
+	Location     string        `json:"location"`
+	Timeout      time.Duration `json:"-"`
+	Runs         int           `json:"-"` // how often the configured run runs it: once per range, 0 if it is not selected
+
+	needs      []spec.Capability
+	versions   []string
+	exclusive  bool
+	dualStack  bool
+	fixedRange bool
+	nodePorts  string
+}
+
+// Option refines a declaration.
+type Option func(*Declaration)
+
+// Body is the code of a check. The context ends at the check's timeout and on interruption.
+type Body = func(ctx context.Context, cp *ControlPlane)
+
+// OnEachServiceCIDR runs the check once for each range, each on a control plane that has this range. The body computes its
+// demands from cp.CIDR(), so the ranges may be replaced (--service-cidr). Two ranges joined by a comma are dual stack.
+func OnEachServiceCIDR(cidrs ...string) Option {
+	return func(d *Declaration) { d.ServiceCIDRs = append(d.ServiceCIDRs, cidrs...) }
+}
+
+// OnServiceCIDR runs the check on exactly this range, whose numbers the document states. --service-cidr does not replace it.
+func OnServiceCIDR(cidr string) Option {
+	return func(d *Declaration) { d.ServiceCIDRs, d.fixedRange = append(d.ServiceCIDRs, cidr), true }
+}
+
+// DualStack runs the check on a control plane with ranges of both families.
+func DualStack() Option {
+	return func(d *Declaration) { d.dualStack = true; d.needs = append(d.needs, spec.DualStack) }
+}
+
+// SingleStack runs the check on a control plane with a range of one family only.
+func SingleStack() Option {
+	return func(d *Declaration) { d.needs = append(d.needs, spec.SingleStack) }
+}
+
+// Exclusive gives the check a control plane of its own, whose range holds nothing but the "kubernetes" Service. For checks
+// that fill a range, count its addresses or observe the order in which they are handed out.
+func Exclusive() Option {
+	return func(d *Declaration) {
+		d.exclusive = true
+		d.needs = append(d.needs, spec.ExhaustibleRange)
+	}
+}
+
+// NodePorts asks for a control plane with this node-port range ("30000-30063"), exclusively.
+func NodePorts(r string) Option {
+	return func(d *Declaration) { d.nodePorts = r; Exclusive()(d) }
+}
+
+// Needs adds capabilities to those that the requirements name.
+func Needs(cs ...spec.Capability) Option {
+	return func(d *Declaration) { d.needs = append(d.needs, cs...) }
+}
+
+// Versions restricts the check to Kubernetes versions (spec.ParseVersions), beyond what its requirements say.
+func Versions(constraint string) Option {
+	return func(d *Declaration) { d.versions = append(d.versions, constraint) }
+}
+
+// Also binds the check to further requirements.
+func Also(ids ...spec.ID) Option {
+	return func(d *Declaration) { d.Requirements = append(d.Requirements, ids...) }
+}
+
+// Slow leaves the check out unless the run asks for slow checks.
+func Slow() Option { return func(d *Declaration) { d.Slow = true } }
+
+// Timeout replaces DefaultTimeout.
+func Timeout(t time.Duration) Option { return func(d *Declaration) { d.Timeout = t } }
+
+var (
+	setup        = Setup{}
+	declarations []Declaration
+)
+
+// Declarations returns every check that has been declared, selected or not, in order of declaration. Checks are declared
+// while Ginkgo builds its tree: call it after Preview or Run.
+func Declarations() []Declaration { return slices.Clone(declarations) }
+
+// Preview declares all checks without running any.
+func Preview() []Declaration {
+	declarations = nil
+	ginkgo.PreviewSpecs("preview")
+	return Declarations()
+}
+
+// It declares a check of a requirement. text completes the sentence of the container that it stands in and is unique there.
+// args are Options and, last, a Body. It must be called inside a Ginkgo container of a package below suites/, or of
+// another package, whose directory is then the name of the suite.
+func It(id spec.ID, text string, args ...any) {
+	ginkgo.GinkgoHelper()
+	d := Declaration{Requirements: []spec.ID{id}, Timeout: DefaultTimeout}
+	var body Body
+	for _, a := range args {
+		switch a := a.(type) {
+		case Option:
+			a(&d)
+		case Body:
+			body = a
+		default:
+			panic(fmt.Sprintf("check %q: argument of type %T is neither an option nor a body", text, a))
+		}
+	}
+	if body == nil {
+		panic(fmt.Sprintf("check %q has no body", text))
+	}
+	_, file, line, _ := runtime.Caller(1)
+	d.Suite = filepath.Base(filepath.Dir(file))
+	d.Location = fmt.Sprintf("suites/%s/%s:%d", d.Suite, filepath.Base(file), line)
+	d.Name = string(id) + ": " + text
+	for _, id := range d.Requirements {
+		r := spec.Default().Get(id)
+		if r == nil {
+			panic(fmt.Sprintf("check %q: requirement %q is not in the catalogue: run go generate ./framework/spec", text, id))
+		}
+		d.needs = append(d.needs, r.Needs...)
+		d.versions = append(d.versions, r.Versions)
+	}
+	declarations = append(declarations, d)
+	declared := &declarations[len(declarations)-1]
+	if d.Slow && !setup.Slow || setup.Select != nil && !setup.Select(d) {
+		return
+	}
+	cidrs := d.ServiceCIDRs
+	if len(setup.ServiceCIDRs) > 0 && !d.fixedRange && (len(cidrs) > 0 || d.exclusive) && !d.dualStack {
+		cidrs = setup.ServiceCIDRs
+	}
+	if len(cidrs) == 0 {
+		cidrs = []string{""}
+	}
+	labels := ginkgo.Label(d.Suite)
+	for _, id := range d.Requirements {
+		labels = append(labels, string(id))
+	}
+	declared.Runs = len(cidrs)
+	for _, cidr := range cidrs {
+		full := d.Name
+		if cidr != "" {
+			full += " [" + cidr + "]"
+		}
+		ginkgo.It(full, labels, ginkgo.NodeTimeout(d.Timeout), func(ctx ginkgo.SpecContext) {
+			run(ctx, &d, cidr, body)
+		})
+	}
+}
+
+// seeded returns a source of random numbers that depends only on the run's seed and the text.
+func seeded(text string) *rand.Rand {
+	var h uint64 = 14695981039346656037
+	for _, b := range []byte(text) {
+		h = (h ^ uint64(b)) * 1099511628211
+	}
+	return rand.New(rand.NewPCG(uint64(ginkgo.GinkgoRandomSeed()), h))
+}
+
+func userAgent(name string) string {
+	version := setup.Version
+	if version == "" {
+		version = "devel"
+	}
+	name, _, _ = strings.Cut(name, ":")
+	return "service-conformance/" + version + " (" + name + ")"
+}

@@ -1,0 +1,260 @@
+package check
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Answer is what the API server said to one request.
+type Answer struct {
+	// Code is the HTTP status code.
+	Code int
+	// Service is the object in the answer, when it is a Service.
+	Service *corev1.Service
+	// Status is the refusal, when there is one.
+	Status *metav1.Status
+	// Warnings are the texts of the Warning headers.
+	Warnings []string
+	// Header and Body are the raw answer.
+	Header http.Header
+	Body   []byte
+	// Request describes the request in one line.
+	Request string
+}
+
+// Accepted reports whether the request succeeded.
+func (a Answer) Accepted() bool { return a.Code >= 200 && a.Code < 300 }
+
+// String describes the answer in one line, for failure messages.
+func (a Answer) String() string {
+	switch {
+	case a.Status != nil && a.Status.Status == metav1.StatusFailure:
+		return fmt.Sprintf("%s: %d %s: %s", a.Request, a.Code, a.Status.Reason, a.Status.Message)
+	case a.Service != nil:
+		s := a.Service.Spec
+		return fmt.Sprintf("%s: %d, type %s, clusterIPs %v", a.Request, a.Code, s.Type, s.ClusterIPs)
+	}
+	return fmt.Sprintf("%s: %d", a.Request, a.Code)
+}
+
+// RequestOption modifies a request.
+type RequestOption func(url.Values)
+
+// DryRun asks the server to persist nothing.
+func DryRun() RequestOption { return func(q url.Values) { q.Set("dryRun", metav1.DryRunAll) } }
+
+// FieldValidation sets how unknown fields are treated: Ignore, Warn or Strict.
+func FieldValidation(v string) RequestOption {
+	return func(q url.Values) { q.Set("fieldValidation", v) }
+}
+
+// Query sets a query parameter.
+func Query(key, value string) RequestOption { return func(q url.Values) { q.Set(key, value) } }
+
+func (cp *ControlPlane) servicePath(svc *corev1.Service) string {
+	ns := svc.Namespace
+	if ns == "" {
+		ns = cp.Namespace()
+	}
+	return "/api/v1/namespaces/" + ns + "/services"
+}
+
+// Path returns the path of a Service of the check's namespace.
+func (cp *ControlPlane) Path(name string) string {
+	return "/api/v1/namespaces/" + cp.Namespace() + "/services/" + name
+}
+
+// Create creates the Service, in the check's namespace unless it names one.
+func (cp *ControlPlane) Create(ctx context.Context, svc *corev1.Service, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	return cp.send(ctx, http.MethodPost, cp.servicePath(svc), "application/json", encode(svc), options...)
+}
+
+// Update replaces the Service (PUT).
+func (cp *ControlPlane) Update(ctx context.Context, svc *corev1.Service, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	return cp.send(ctx, http.MethodPut, cp.servicePath(svc)+"/"+svc.Name, "application/json", encode(svc), options...)
+}
+
+// UpdateStatus replaces the status of the Service (PUT on the status subresource).
+func (cp *ControlPlane) UpdateStatus(ctx context.Context, svc *corev1.Service, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	return cp.send(ctx, http.MethodPut, cp.servicePath(svc)+"/"+svc.Name+"/status", "application/json", encode(svc), options...)
+}
+
+// Patch patches a Service of the check's namespace. body is sent as it stands.
+func (cp *ControlPlane) Patch(ctx context.Context, name string, kind types.PatchType, body string, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	return cp.send(ctx, http.MethodPatch, cp.Path(name), string(kind), []byte(body), options...)
+}
+
+// MergePatch applies a JSON merge patch (RFC 7386).
+func (cp *ControlPlane) MergePatch(ctx context.Context, name, body string, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	return cp.Patch(ctx, name, types.MergePatchType, body, options...)
+}
+
+// PatchStatus applies a JSON merge patch to the status subresource.
+func (cp *ControlPlane) PatchStatus(ctx context.Context, name, body string, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	return cp.send(ctx, http.MethodPatch, cp.Path(name)+"/status", string(types.MergePatchType), []byte(body), options...)
+}
+
+// Apply applies a configuration (YAML or JSON) for a field manager (server-side apply).
+func (cp *ControlPlane) Apply(ctx context.Context, manager, name, body string, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	return cp.Patch(ctx, name, types.ApplyPatchType, body, append(options, Query("fieldManager", manager))...)
+}
+
+// Get reads a Service of the check's namespace.
+func (cp *ControlPlane) Get(ctx context.Context, name string) Answer {
+	ginkgo.GinkgoHelper()
+	return cp.send(ctx, http.MethodGet, cp.Path(name), "", nil)
+}
+
+// Delete deletes a Service of the check's namespace.
+func (cp *ControlPlane) Delete(ctx context.Context, name string, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	return cp.send(ctx, http.MethodDelete, cp.Path(name), "", nil, options...)
+}
+
+// List lists the Services of the check's namespace.
+func (cp *ControlPlane) List(ctx context.Context, options ...RequestOption) []corev1.Service {
+	ginkgo.GinkgoHelper()
+	a := cp.send(ctx, http.MethodGet, cp.Path(""), "", nil, options...)
+	var list corev1.ServiceList
+	if err := json.Unmarshal(a.Body, &list); err != nil || !a.Accepted() {
+		Abort("%s: no list: %v", a, err)
+	}
+	return list.Items
+}
+
+// Arrange creates a Service that the check builds upon and returns it as stored. A refusal fails the check.
+func (cp *ControlPlane) Arrange(ctx context.Context, svc *corev1.Service) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	a := cp.Create(ctx, svc)
+	if !a.Accepted() {
+		ginkgo.Fail(fmt.Sprintf("a Service that the check builds upon was refused: %s", a))
+	}
+	return a.Service
+}
+
+// Do sends any request and returns any answer; path begins with "/". Use it for malformed requests and other resources.
+func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	a, err := cp.roundTrip(ctx, method, path, contentType, body, options)
+	if err != nil {
+		Abort("%s %s: %v", method, path, err)
+	}
+	return a
+}
+
+// send is Do for requests that a server in order always decides: overload and unavailability abort the check.
+func (cp *ControlPlane) send(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
+	ginkgo.GinkgoHelper()
+	for {
+		a := cp.Do(ctx, method, path, contentType, body, options...)
+		switch a.Code {
+		case http.StatusTooManyRequests:
+			pause := retryPause
+			if s, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil {
+				pause = time.Duration(s) * time.Second
+			}
+			select {
+			case <-ctx.Done():
+				Abort("%s: %v", a, ctx.Err())
+			case <-time.After(pause):
+			}
+			continue
+		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusUnauthorized:
+			Abort("%s", a)
+		case http.StatusForbidden:
+			if a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0 {
+				Abort("%s", a)
+			}
+		}
+		return a
+	}
+}
+
+func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType string, body []byte, options []RequestOption) (Answer, error) {
+	query := url.Values{}
+	for _, o := range options {
+		o(query)
+	}
+	target := path
+	if len(query) > 0 {
+		target += "?" + query.Encode()
+	}
+	cp.journal.add(entry{method: method, target: target, contentType: contentType, body: body})
+	request, err := http.NewRequestWithContext(ctx, method, cp.base+target, bytes.NewReader(body))
+	if err != nil {
+		return Answer{}, err
+	}
+	request.Header.Set("Accept", "application/json")
+	request.Header.Set("User-Agent", cp.agent)
+	if contentType != "" {
+		request.Header.Set("Content-Type", contentType)
+	}
+	response, err := cp.http.Do(request)
+	if err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = errors.Join(cause, err)
+		}
+		return Answer{}, err
+	}
+	defer response.Body.Close()
+	a := Answer{Code: response.StatusCode, Header: response.Header, Request: method + " " + target}
+	if a.Body, err = io.ReadAll(response.Body); err != nil {
+		return Answer{}, err
+	}
+	for _, w := range response.Header.Values("Warning") {
+		a.Warnings = append(a.Warnings, warningText(w))
+	}
+	var kind metav1.TypeMeta
+	if json.Unmarshal(a.Body, &kind) == nil {
+		switch kind.Kind {
+		case "Service":
+			a.Service = &corev1.Service{}
+			err = json.Unmarshal(a.Body, a.Service)
+		case "Status":
+			a.Status = &metav1.Status{}
+			err = json.Unmarshal(a.Body, a.Status)
+		}
+	}
+	return a, err
+}
+
+// warningText takes the text out of a Warning header: code agent "text" (RFC 7234, section 5.5).
+func warningText(header string) string {
+	for i := range header {
+		if header[i] == '"' {
+			if text, err := strconv.Unquote(header[i:]); err == nil {
+				return text
+			}
+			return header[i:]
+		}
+	}
+	return header
+}
+
+func encode(svc *corev1.Service) []byte {
+	svc = svc.DeepCopy()
+	svc.APIVersion, svc.Kind = "v1", "Service"
+	data, err := json.Marshal(svc)
+	Must(err)
+	return data
+}

@@ -1,0 +1,229 @@
+package check
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"net/netip"
+	"path/filepath"
+	"runtime/debug"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/types"
+	"github.com/onsi/gomega"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Run judges the candidate with every check of the suites that the calling program imports, and reports whether all
+// of them are conformant or not applicable. It may be called once per process, from a `go test` function or a program.
+func Run(t ginkgo.GinkgoTestingT, s Setup) bool {
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	return RunConfigured(t, s, suite, reporter)
+}
+
+// RunConfigured is Run with Ginkgo's own configuration.
+func RunConfigured(t ginkgo.GinkgoTestingT, s Setup, suite types.SuiteConfig, reporter types.ReporterConfig) bool {
+	Configure(s)
+	gomega.RegisterFailHandler(ginkgo.Fail)
+	return ginkgo.RunSpecs(t, "service conformance", suite, reporter)
+}
+
+// Configure sets what Run takes as its Setup, for programs that call ginkgo.RunSpecs themselves.
+func Configure(s Setup) {
+	if s.RunID == "" {
+		s.RunID = strings.ToLower(rand.Text()[:6])
+	}
+	setup, declarations = s, nil
+}
+
+// running is the state of the check that runs in this process; Ginkgo runs one at a time.
+type running struct {
+	result   Result
+	unknown  string // set when the environment failed
+	cp       *ControlPlane
+	declared *Declaration
+}
+
+var current *running
+
+// run is the body of every Ginkgo spec: it arranges a control plane, runs the check and cleans up.
+func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body Body) {
+	current = &running{declared: d, result: Result{
+		Suite: d.Suite, Check: d.Name, ServiceCIDR: cidr, Requirements: d.Requirements, Location: d.Location,
+		TimeoutSeconds: d.Timeout.Seconds(),
+	}}
+	emit(Event{Check: d.Name, ServiceCIDR: cidr, Time: time.Now()})
+	what := setup.Candidate.Describe()
+	if reason := inapplicable(&what, d); reason != "" {
+		ginkgo.Skip(reason)
+	}
+	request := candidate.Request{DualStack: d.dualStack, NodePorts: d.nodePorts, Exclusive: d.exclusive}
+	if cidr != "" {
+		for _, c := range strings.Split(cidr, ",") {
+			prefix, err := netip.ParsePrefix(c)
+			if err != nil {
+				Abort("service CIDR %q: %v", c, err)
+			}
+			request.ServiceCIDRs = append(request.ServiceCIDRs, prefix)
+		}
+	}
+	lease, err := setup.Candidate.ControlPlane(ctx, request)
+	switch {
+	case candidate.IsUnavailable(err):
+		ginkgo.Skip(err.Error())
+	case err != nil:
+		Abort("no control plane: %v", err)
+	}
+	released := false
+	release := func() {
+		if !released {
+			released = true
+			lease.Release()
+		}
+	}
+	ginkgo.DeferCleanup(release)
+	cp, err := newControlPlane(ctx, lease, d, cidr)
+	if err != nil {
+		Abort("control plane at %s: %v", lease.Access().URL, err)
+	}
+	current.cp = cp
+	ginkgo.DeferCleanup(cp.clean, ginkgo.NodeTimeout(cleanTimeout))
+	body(ctx, cp)
+}
+
+const cleanTimeout = 5 * time.Minute
+
+// inapplicable says why the check does not apply to the candidate; empty if it does.
+func inapplicable(what *candidate.Description, d *Declaration) string {
+	for _, n := range d.needs {
+		if !what.Has(n) {
+			return fmt.Sprintf("%s does not offer the capability %s", what.Implementation, n)
+		}
+	}
+	if len(d.ServiceCIDRs) > 0 && len(setup.ServiceCIDRs) == 0 && !what.Has(spec.ChosenServiceCIDR) {
+		return fmt.Sprintf("%s does not offer the capability %s", what.Implementation, spec.ChosenServiceCIDR)
+	}
+	for _, v := range d.versions {
+		admits, err := spec.ParseVersions(v)
+		if err == nil && !admits(what.Version) {
+			return fmt.Sprintf("applies to Kubernetes %s, not to %s", v, what.Version)
+		}
+	}
+	for _, id := range d.Requirements {
+		if f := spec.Default().Get(id).Feature; setup.Features != nil && !slices.Contains(setup.Features, f) {
+			return fmt.Sprintf("feature %s is not claimed", f)
+		}
+	}
+	return ""
+}
+
+// Abort ends the check with the verdict unknown: the environment or the prober failed, nothing is said about the candidate.
+func Abort(format string, args ...any) {
+	ginkgo.GinkgoHelper()
+	reason := fmt.Sprintf(format, args...)
+	if current != nil && current.unknown == "" {
+		current.unknown = reason
+	}
+	ginkgo.Fail("unknown: " + reason)
+}
+
+// Must aborts the check if err is set: for the arrangements of a check, which say nothing about the candidate.
+func Must(err error) {
+	ginkgo.GinkgoHelper()
+	if err != nil {
+		Abort("%v", err)
+	}
+}
+
+// Record adds an observation to the evidence of the running check.
+func Record(name, format string, args ...any) {
+	if current != nil {
+		current.result.Evidence = append(current.result.Evidence, Evidence{Name: name, Value: fmt.Sprintf(format, args...)})
+	}
+}
+
+func emit(e Event) {
+	if setup.Sink != nil {
+		setup.Sink(e)
+	}
+}
+
+var _ = ginkgo.ReportAfterEach(func(report ginkgo.SpecReport) {
+	if current == nil { // a check that never started: interrupted before
+		return
+	}
+	r := &current.result
+	r.Seconds = report.RunTime.Seconds()
+	switch {
+	case report.State == types.SpecStatePassed:
+		r.Verdict = Conformant
+	case report.State == types.SpecStateSkipped:
+		r.Verdict, r.Reason = NotApplicable, report.Failure.Message
+	case current.unknown != "":
+		r.Verdict, r.Reason = Unknown, current.unknown
+	case report.State == types.SpecStateTimedout:
+		r.Verdict, r.Reason = Unknown, fmt.Sprintf("timed out after %s", current.declared.Timeout)
+	case report.State == types.SpecStateInterrupted || report.State == types.SpecStateAborted:
+		r.Verdict, r.Reason = Unknown, "interrupted"
+	case report.State == types.SpecStatePanicked:
+		r.Verdict, r.Reason = Unknown, fmt.Sprintf("the check itself panicked: %s (%s)", report.Failure.ForwardedPanic, location(report.Failure.Location))
+	case report.Failure.FailureNodeType != types.NodeTypeIt:
+		r.Verdict, r.Reason = Unknown, "cleaning up failed: "+report.Failure.Message
+	default:
+		r.Verdict = NonConformant
+		r.Failure = &Failure{Message: report.Failure.Message, Location: location(report.Failure.Location)}
+		if current.cp != nil {
+			r.Failure.Reproduce = current.cp.journal.commands()
+		}
+	}
+	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r})
+	current = nil
+})
+
+// location shortens a code location to the path inside the project.
+func location(l types.CodeLocation) string {
+	dir, file := filepath.Split(l.FileName)
+	return fmt.Sprintf("%s/%s:%d", filepath.Base(dir), file, l.LineNumber)
+}
+
+// Concurrently runs f(0) … f(n-1), each in a goroutine of its own, and returns when all are done. A demand that is not
+// met in one of them fails the check.
+func Concurrently(n int, f func(i int)) {
+	done := make(chan struct{})
+	for i := range n {
+		go func() {
+			defer func() { done <- struct{}{} }()
+			defer ginkgo.GinkgoRecover()
+			f(i)
+		}()
+	}
+	for range n {
+		<-done
+	}
+}
+
+// Converge polls until demand holds (it uses the Gomega it is given), records how long that took under the name what, and
+// fails the check with the last unmet demand when it does not hold within the bound.
+func Converge(ctx context.Context, what string, within time.Duration, demand func(g gomega.Gomega)) {
+	ginkgo.GinkgoHelper()
+	start := time.Now()
+	gomega.Eventually(ctx, demand).WithTimeout(within).WithPolling(pollInterval).Should(gomega.Succeed(), "%s within %s", what, within)
+	if current != nil {
+		current.result.Convergence = append(current.result.Convergence, Convergence{What: what, Seconds: time.Since(start).Seconds()})
+	}
+}
+
+const pollInterval = 20 * time.Millisecond
+
+// BuildVersion is the version of the module that this program was built from.
+func BuildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return info.Main.Version
+	}
+	return "devel"
+}

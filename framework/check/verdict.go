@@ -1,0 +1,99 @@
+package check
+
+import (
+	"time"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Verdict is what a check says of a candidate.
+type Verdict string
+
+// The verdicts. NonConformant outweighs Unknown, which outweighs Conformant; NotApplicable is never counted as a pass.
+const (
+	Conformant    Verdict = "conformant"
+	NonConformant Verdict = "non-conformant"
+	Unknown       Verdict = "unknown"        // the environment or the prober failed
+	NotApplicable Verdict = "not applicable" // the feature is not claimed or the candidate cannot offer what the check needs
+)
+
+var weight = map[Verdict]int{NotApplicable: 0, Conformant: 1, Unknown: 2, NonConformant: 3}
+
+// Worse returns the verdict that outweighs the other.
+func Worse(a, b Verdict) Verdict {
+	if weight[b] > weight[a] || a == "" {
+		return b
+	}
+	return a
+}
+
+// Result is what one run of one check on one control plane found. It is written to report.json as it stands.
+type Result struct {
+	Suite          string        `json:"suite"`
+	Check          string        `json:"check"`
+	ServiceCIDR    string        `json:"serviceCIDR,omitempty"` // the range that the check was run on, when the check names one
+	Requirements   []spec.ID     `json:"requirements"`
+	Verdict        Verdict       `json:"verdict"`
+	Reason         string        `json:"reason,omitempty"` // why the verdict is unknown or not applicable
+	Failure        *Failure      `json:"failure,omitempty"`
+	Evidence       []Evidence    `json:"evidence,omitempty"`
+	Convergence    []Convergence `json:"convergence,omitempty"`
+	Seconds        float64       `json:"seconds"`
+	TimeoutSeconds float64       `json:"timeoutSeconds"` // the bound that was in force
+	Location       string        `json:"location"`       // file:line of the check
+}
+
+// Failure says why a verdict is non-conformant.
+type Failure struct {
+	// Message names what was expected and what was observed.
+	Message string `json:"message"`
+	// Location is the file:line of the demand that was not met.
+	Location string `json:"location"`
+	// Reproduce are kubectl commands that repeat the last requests before the failure.
+	Reproduce []string `json:"reproduce,omitempty"`
+}
+
+// Evidence is one named observation that the verdict rests on.
+type Evidence struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// Convergence records how long a condition took to hold.
+type Convergence struct {
+	What    string  `json:"what"`
+	Seconds float64 `json:"seconds"`
+}
+
+// Event reports the progress of a run: a check that starts (Result nil) or ends.
+type Event struct {
+	Check       string    `json:"check"`
+	ServiceCIDR string    `json:"serviceCIDR,omitempty"`
+	Time        time.Time `json:"time"`
+	Result      *Result   `json:"result,omitempty"`
+}
+
+// Sink receives the events of a run. It is called from one goroutine at a time.
+type Sink func(Event)
+
+// Setup is everything that a run needs to know before its checks are declared.
+type Setup struct {
+	// Candidate is what is under test.
+	Candidate candidate.Candidate
+	// Sink receives every result; nil drops them (the Ginkgo report still tells passed from failed).
+	Sink Sink
+	// ServiceCIDRs, if set, replace the ranges of every check that can be run on any range. An entry is one range or
+	// two joined by a comma (dual stack).
+	ServiceCIDRs []string
+	// Slow includes checks that take long (filling a /20 and a /16).
+	Slow bool
+	// Select decides which checks run; nil selects all.
+	Select func(Declaration) bool
+	// Features are the features that the candidate claims; nil claims all.
+	Features []string
+	// RunID distinguishes the objects of this run, a DNS label of at most 10 characters; empty makes one.
+	RunID string
+	// Version is the version of the suite, for the User-Agent.
+	Version string
+}

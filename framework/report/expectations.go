@@ -1,0 +1,107 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path"
+	"time"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/fixtures"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Expectation is a known failure of an implementation. It needs a reason; one that no longer fails is an error, so that
+// the list cannot outlive the deviation.
+type Expectation struct {
+	// Requirement that is not met.
+	Requirement spec.ID `json:"requirement"`
+	// Check is a glob on the name of the check ("*" any text, "?" any character); empty means every check of the requirement.
+	Check string `json:"check,omitempty"`
+	// Versions is the constraint on the candidate's version (spec.ParseVersions); empty means all.
+	Versions string `json:"versions,omitempty"`
+	// Reason says what the implementation does instead, and why.
+	Reason string `json:"reason"`
+	// Source is the place of the cause in the implementation's source.
+	Source string `json:"source,omitempty"`
+	// Link leads to the issue where it is discussed.
+	Link string `json:"link,omitempty"`
+	// Expires is the day (YYYY-MM-DD) from which the expectation no longer excuses; empty means never.
+	Expires string `json:"expires,omitempty"`
+}
+
+// Expectations is the list for one implementation.
+type Expectations struct {
+	Deviations []Expectation `json:"deviations"`
+}
+
+// PublishedExpectations returns the embedded list for an implementation, empty where none is published.
+func PublishedExpectations(implementation string) (Expectations, error) {
+	name := "expectations/" + path.Base(implementation) + ".yaml"
+	data, err := fs.ReadFile(fixtures.Expectations, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return Expectations{}, nil
+	}
+	if err != nil {
+		return Expectations{}, err
+	}
+	return parseExpectations(name, data)
+}
+
+// ReadExpectations reads a list from a file.
+func ReadExpectations(file string) (Expectations, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return Expectations{}, fmt.Errorf("read expectations: %w", err)
+	}
+	return parseExpectations(file, data)
+}
+
+func parseExpectations(name string, data []byte) (e Expectations, err error) {
+	if err := yaml.UnmarshalStrict(data, &e); err != nil {
+		return e, fmt.Errorf("%s: %w", name, err)
+	}
+	var problems []error
+	for i, x := range e.Deviations {
+		bad := func(format string, args ...any) {
+			problems = append(problems, fmt.Errorf("%s: deviation %d (%s): %w", name, i+1, x.Requirement, fmt.Errorf(format, args...)))
+		}
+		if spec.Default().Get(x.Requirement) == nil {
+			bad("unknown requirement")
+		}
+		if x.Reason == "" {
+			bad("a reason is required")
+		}
+		if _, err := spec.ParseVersions(x.Versions); err != nil {
+			bad("%w", err)
+		}
+		if x.Expires != "" {
+			if _, err := time.Parse(time.DateOnly, x.Expires); err != nil {
+				bad("expires %q is not a date like 2027-01-31", x.Expires)
+			}
+		}
+	}
+	return e, errors.Join(problems...)
+}
+
+// covers reports whether the expectation speaks of this result of a candidate of this version.
+func (x *Expectation) covers(r *check.Result, version string) bool {
+	admits, err := spec.ParseVersions(x.Versions)
+	if err != nil || !admits(version) {
+		return false
+	}
+	bound := false
+	for _, id := range r.Requirements {
+		bound = bound || id == x.Requirement
+	}
+	return bound && (x.Check == "" || globMatch(x.Check, r.Check))
+}
+
+func (x *Expectation) expired(now time.Time) bool {
+	day, err := time.Parse(time.DateOnly, x.Expires)
+	return err == nil && !now.Before(day)
+}

@@ -1,0 +1,129 @@
+package report
+
+import (
+	"encoding/xml"
+	"fmt"
+	"strings"
+
+	"github.com/service-conformance/conformance/framework/check"
+)
+
+type junitSuites struct {
+	XMLName  xml.Name     `xml:"testsuites"`
+	Name     string       `xml:"name,attr"`
+	Tests    int          `xml:"tests,attr"`
+	Failures int          `xml:"failures,attr"`
+	Errors   int          `xml:"errors,attr"`
+	Skipped  int          `xml:"skipped,attr"`
+	Time     string       `xml:"time,attr"`
+	Suites   []junitSuite `xml:"testsuite"`
+}
+
+type junitSuite struct {
+	Name       string          `xml:"name,attr"`
+	Tests      int             `xml:"tests,attr"`
+	Failures   int             `xml:"failures,attr"`
+	Errors     int             `xml:"errors,attr"`
+	Skipped    int             `xml:"skipped,attr"`
+	Time       string          `xml:"time,attr"`
+	Timestamp  string          `xml:"timestamp,attr"`
+	Properties []junitProperty `xml:"properties>property"`
+	Cases      []junitCase     `xml:"testcase"`
+	seconds    float64
+}
+
+type junitProperty struct {
+	Name  string `xml:"name,attr"`
+	Value string `xml:"value,attr"`
+}
+
+type junitCase struct {
+	Name      string        `xml:"name,attr"`
+	Classname string        `xml:"classname,attr"`
+	Time      string        `xml:"time,attr"`
+	Failure   *junitMessage `xml:"failure"`
+	Error     *junitMessage `xml:"error"`
+	Skipped   *junitMessage `xml:"skipped"`
+	Output    string        `xml:"system-out,omitempty"`
+}
+
+type junitMessage struct {
+	Message string `xml:"message,attr"`
+	Type    string `xml:"type,attr,omitempty"`
+	Text    string `xml:",chardata"`
+}
+
+// JUnit renders the report as JUnit XML: non-conformant is a failure (of type "known deviation" where an expectation covers
+// it), unknown an error, not applicable skipped with its reason.
+func (r *Report) JUnit() ([]byte, error) {
+	all := junitSuites{Name: "service conformance", Time: seconds(r.Seconds)}
+	for _, c := range r.Checks {
+		if len(all.Suites) == 0 || all.Suites[len(all.Suites)-1].Name != c.Suite {
+			all.Suites = append(all.Suites, junitSuite{Name: c.Suite, Timestamp: r.Started.Format("2006-01-02T15:04:05"), Properties: []junitProperty{
+				{"implementation", r.Candidate.Implementation}, {"version", r.Candidate.Version}, {"tier", r.Candidate.Tier},
+				{"suiteVersion", r.SuiteVersion}, {"seed", fmt.Sprint(r.Seed)},
+			}})
+		}
+		s := &all.Suites[len(all.Suites)-1]
+		j := junitCase{Name: c.DisplayName(), Classname: "conformance." + c.Suite, Time: seconds(c.Seconds), Output: evidenceText(&c.Result)}
+		switch c.Verdict {
+		case check.NonConformant:
+			kind := "non-conformant"
+			if c.KnownDeviation != nil {
+				kind = "known deviation"
+			}
+			first, _, _ := strings.Cut(c.Failure.Message, "\n")
+			j.Failure = &junitMessage{Message: printable(first), Type: kind, Text: printable(failureText(&c))}
+			s.Failures++
+		case check.Unknown:
+			j.Error = &junitMessage{Message: printable(c.Reason), Type: "unknown"}
+			s.Errors++
+		case check.NotApplicable:
+			j.Skipped = &junitMessage{Message: printable(c.Reason)}
+			s.Skipped++
+		}
+		s.Cases = append(s.Cases, j)
+		s.Tests++
+		s.seconds += c.Seconds
+		s.Time = seconds(s.seconds)
+	}
+	for _, s := range all.Suites {
+		all.Tests += s.Tests
+		all.Failures += s.Failures
+		all.Errors += s.Errors
+		all.Skipped += s.Skipped
+	}
+	data, err := xml.MarshalIndent(all, "", "  ")
+	return append([]byte(xml.Header), append(data, '\n')...), err
+}
+
+// DisplayName is the check's name with its range.
+func (c *CheckVerdict) DisplayName() string {
+	if c.ServiceCIDR == "" {
+		return c.Check
+	}
+	return c.Check + " [" + c.ServiceCIDR + "]"
+}
+
+func seconds(s float64) string { return fmt.Sprintf("%.3f", s) }
+
+// printable drops the characters that XML 1.0 cannot hold.
+func printable(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r < 0x20 && r != '\n' && r != '\t' || r == 0xFFFE || r == 0xFFFF {
+			return -1
+		}
+		return r
+	}, s)
+}
+
+func evidenceText(r *check.Result) string {
+	var b strings.Builder
+	for _, e := range r.Evidence {
+		fmt.Fprintf(&b, "%s: %s\n", e.Name, e.Value)
+	}
+	for _, c := range r.Convergence {
+		fmt.Fprintf(&b, "%s after %.3f s\n", c.What, c.Seconds)
+	}
+	return printable(b.String())
+}

@@ -1,0 +1,203 @@
+// Package report turns the results of a run into its report: verdicts per requirement, known deviations, exit code,
+// report.json, JUnit and what a person reads.
+package report
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// SchemaVersion is the version of the report's JSON form. It grows when a field changes its meaning or goes.
+const SchemaVersion = 1
+
+// Report is what a run found. Its JSON form is deterministic: the same results give the same bytes but for times.
+type Report struct {
+	SchemaVersion int                   `json:"schemaVersion"`
+	SuiteVersion  string                `json:"suiteVersion"`
+	Candidate     candidate.Description `json:"candidate"`
+	Started       time.Time             `json:"started"`
+	Seconds       float64               `json:"seconds"`
+	Seed          int64                 `json:"seed"`
+	// Verdict is the worst verdict over all MUST requirements, known deviations left aside.
+	Verdict      check.Verdict        `json:"verdict"`
+	Summary      Summary              `json:"summary"`
+	Requirements []RequirementVerdict `json:"requirements"`
+	Checks       []CheckVerdict       `json:"checks"`
+	// Interrupted is set when the run ended before every check had run; NotRun counts the missing ones.
+	Interrupted bool `json:"interrupted,omitempty"`
+	NotRun      int  `json:"notRun,omitempty"`
+	// UnexpectedPasses are expectations whose checks ran and all passed: the list must be corrected.
+	UnexpectedPasses []Expectation `json:"unexpectedPasses,omitempty"`
+}
+
+// Summary counts checks and requirements by verdict. KnownDeviations are among NonConformant.
+type Summary struct {
+	Checks       Counts `json:"checks"`
+	Requirements Counts `json:"requirements"`
+}
+
+// Counts is a number per verdict.
+type Counts struct {
+	Conformant      int `json:"conformant"`
+	NonConformant   int `json:"nonConformant"`
+	KnownDeviations int `json:"knownDeviations"`
+	Unknown         int `json:"unknown"`
+	NotApplicable   int `json:"notApplicable"`
+}
+
+func (c *Counts) add(v check.Verdict, known bool) {
+	switch v {
+	case check.Conformant:
+		c.Conformant++
+	case check.NonConformant:
+		c.NonConformant++
+		if known {
+			c.KnownDeviations++
+		}
+	case check.Unknown:
+		c.Unknown++
+	case check.NotApplicable:
+		c.NotApplicable++
+	}
+}
+
+// RequirementVerdict is the worst verdict of the checks of one requirement.
+type RequirementVerdict struct {
+	ID             spec.ID       `json:"id"`
+	Level          spec.Level    `json:"level"`
+	Verdict        check.Verdict `json:"verdict"`
+	KnownDeviation bool          `json:"knownDeviation,omitempty"`
+	Checks         int           `json:"checks"`
+}
+
+// CheckVerdict is the result of a check with the expectation that covers it.
+type CheckVerdict struct {
+	check.Result
+	// KnownDeviation is set when the check is non-conformant and a published expectation says so.
+	KnownDeviation *Expectation `json:"knownDeviation,omitempty"`
+}
+
+// Run is what Build needs to know of a run besides its results.
+type Run struct {
+	SuiteVersion string
+	Candidate    candidate.Description
+	Started      time.Time
+	Duration     time.Duration
+	Seed         int64
+	Planned      int // how many results were to come
+	Interrupted  bool
+	Expectations Expectations
+}
+
+// Build makes the report of a run. The order of results does not matter.
+func Build(run Run, results []check.Result) *Report {
+	r := &Report{
+		SchemaVersion: SchemaVersion, SuiteVersion: run.SuiteVersion, Candidate: run.Candidate, Started: run.Started.UTC(),
+		Seconds: run.Duration.Seconds(), Seed: run.Seed, Interrupted: run.Interrupted, NotRun: max(0, run.Planned-len(results)),
+	}
+	covered := make([][]check.Verdict, len(run.Expectations.Deviations))
+	for _, result := range results {
+		c := CheckVerdict{Result: result}
+		for i := range run.Expectations.Deviations {
+			x := &run.Expectations.Deviations[i]
+			if !x.covers(&result, run.Candidate.Version) {
+				continue
+			}
+			covered[i] = append(covered[i], result.Verdict)
+			if result.Verdict == check.NonConformant && !x.expired(run.Started) {
+				c.KnownDeviation = x
+			}
+		}
+		r.Checks = append(r.Checks, c)
+	}
+	for i, verdicts := range covered {
+		if slices.Contains(verdicts, check.Conformant) && !slices.Contains(verdicts, check.NonConformant) && !slices.Contains(verdicts, check.Unknown) {
+			r.UnexpectedPasses = append(r.UnexpectedPasses, run.Expectations.Deviations[i])
+		}
+	}
+	slices.SortStableFunc(r.Checks, func(a, b CheckVerdict) int {
+		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.Check, b.Check), cmp.Compare(a.ServiceCIDR, b.ServiceCIDR))
+	})
+	r.judge()
+	return r
+}
+
+func (r *Report) judge() {
+	byID := map[spec.ID]*RequirementVerdict{}
+	unexcused := check.NotApplicable // the worst verdict of a MUST requirement, known deviations left aside
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		r.Summary.Checks.add(c.Verdict, c.KnownDeviation != nil)
+		for _, id := range c.Requirements {
+			v := byID[id]
+			if v == nil {
+				v = &RequirementVerdict{ID: id, KnownDeviation: true}
+				if known := spec.Default().Get(id); known != nil {
+					v.Level = known.Level
+				}
+				byID[id] = v
+			}
+			v.Checks++
+			v.Verdict = check.Worse(v.Verdict, c.Verdict)
+			if c.Verdict == check.NonConformant && c.KnownDeviation == nil {
+				v.KnownDeviation = false
+			}
+			if v.Level == spec.Must && c.KnownDeviation == nil {
+				unexcused = check.Worse(unexcused, c.Verdict)
+			}
+		}
+	}
+	for _, v := range byID {
+		v.KnownDeviation = v.KnownDeviation && v.Verdict == check.NonConformant
+		r.Summary.Requirements.add(v.Verdict, v.KnownDeviation)
+		r.Requirements = append(r.Requirements, *v)
+	}
+	slices.SortFunc(r.Requirements, func(a, b RequirementVerdict) int { return cmp.Compare(a.ID, b.ID) })
+	r.Verdict = unexcused
+	if r.NotRun > 0 {
+		r.Verdict = check.Worse(r.Verdict, check.Unknown)
+	}
+	if r.Verdict == check.NotApplicable && r.Summary.Checks.KnownDeviations > 0 {
+		r.Verdict = check.Conformant
+	}
+}
+
+// Exit codes of `conformance run`.
+const (
+	ExitConformant    = 0
+	ExitNonConformant = 1
+	ExitUnknown       = 2
+	ExitUsage         = 64
+	ExitHarness       = 70
+)
+
+// ExitCode is what a run with this report exits with: 0 when every applicable MUST is conformant or a known deviation, 1
+// when one is not or an expected failure passed, 2 when none is non-conformant but something is unknown or nothing was decided.
+func (r *Report) ExitCode() int {
+	switch {
+	case r.Verdict == check.NonConformant || len(r.UnexpectedPasses) > 0:
+		return ExitNonConformant
+	case r.Verdict == check.Conformant && !r.Interrupted:
+		return ExitConformant
+	}
+	return ExitUnknown
+}
+
+// VerdictLine is the verdict in words.
+func (r *Report) VerdictLine() string {
+	switch {
+	case len(r.UnexpectedPasses) > 0:
+		return fmt.Sprintf("%s, but %d expected failures passed: correct the expectations", r.Verdict, len(r.UnexpectedPasses))
+	case r.Verdict == check.Conformant && r.Summary.Checks.KnownDeviations > 0:
+		return fmt.Sprintf("conformant but for %d known deviations", r.Summary.Requirements.KnownDeviations)
+	case r.Verdict == check.NotApplicable:
+		return "nothing was decided: no check applies"
+	}
+	return string(r.Verdict)
+}

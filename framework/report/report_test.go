@@ -1,0 +1,172 @@
+package report
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// must is any requirement of level MUST, should any of level SHOULD.
+func requirement(t *testing.T, level spec.Level) spec.ID {
+	t.Helper()
+	for _, r := range spec.Default().Requirements {
+		if r.Level == level {
+			return r.ID
+		}
+	}
+	t.Fatalf("the catalogue has no requirement of level %s", level)
+	return ""
+}
+
+func result(id spec.ID, name string, v check.Verdict) check.Result {
+	r := check.Result{Suite: "allocation", Check: string(id) + ": " + name, Requirements: []spec.ID{id}, Verdict: v}
+	switch v {
+	case check.NonConformant:
+		r.Failure = &check.Failure{Message: "expected a\nobserved \x00b", Location: "allocation/x.go:1", Reproduce: []string{"kubectl get"}}
+	case check.Unknown, check.NotApplicable:
+		r.Reason = "because"
+	}
+	return r
+}
+
+func TestExitCode(t *testing.T) {
+	must, should := requirement(t, spec.Must), requirement(t, spec.Should)
+	known := Expectations{Deviations: []Expectation{{Requirement: must, Check: "*: x*", Reason: "it does", Versions: ">=1.37"}}}
+	expired := Expectations{Deviations: []Expectation{{Requirement: must, Reason: "it does", Expires: "2020-01-01"}}}
+	for name, c := range map[string]struct {
+		results      []check.Result
+		expectations Expectations
+		planned      int
+		want         int
+	}{
+		"all conformant":                         {results: []check.Result{result(must, "a", check.Conformant), result(must, "b", check.NotApplicable)}, want: 0},
+		"one non-conformant":                     {results: []check.Result{result(must, "a", check.Conformant), result(must, "b", check.NonConformant), result(must, "c", check.Unknown)}, want: 1},
+		"a SHOULD does not decide":               {results: []check.Result{result(must, "a", check.Conformant), result(should, "b", check.NonConformant)}, want: 0},
+		"unknown":                                {results: []check.Result{result(must, "a", check.Conformant), result(must, "b", check.Unknown)}, want: 2},
+		"nothing decided":                        {results: []check.Result{result(must, "a", check.NotApplicable)}, want: 2},
+		"nothing ran":                            {planned: 3, want: 2},
+		"a result is missing":                    {results: []check.Result{result(must, "a", check.Conformant)}, planned: 2, want: 2},
+		"known deviation":                        {results: []check.Result{result(must, "a", check.Conformant), result(must, "x1", check.NonConformant)}, expectations: known, want: 0},
+		"deviation of another check":             {results: []check.Result{result(must, "y", check.NonConformant), result(must, "x", check.NonConformant)}, expectations: known, want: 1},
+		"expected failure that passes":           {results: []check.Result{result(must, "x", check.Conformant)}, expectations: known, want: 1},
+		"expected failure that does not apply":   {results: []check.Result{result(must, "a", check.Conformant), result(must, "x", check.NotApplicable)}, expectations: known, want: 0},
+		"an expired expectation does not excuse": {results: []check.Result{result(must, "a", check.NonConformant)}, expectations: expired, want: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			r := Build(Run{Candidate: candidate.Description{Version: "v1.37.1"}, Started: time.Now(), Planned: max(c.planned, len(c.results)), Expectations: c.expectations}, c.results)
+			if got := r.ExitCode(); got != c.want {
+				t.Errorf("exit code %d, want %d (verdict %s)", got, c.want, r.VerdictLine())
+			}
+		})
+	}
+}
+
+func TestReportIsDeterministic(t *testing.T) {
+	must := requirement(t, spec.Must)
+	results := []check.Result{
+		result(must, "a", check.Conformant), result(must, "b", check.NonConformant), result(must, "c", check.Unknown), result(must, "d", check.NotApplicable),
+	}
+	var first []byte
+	for range 5 {
+		rand.Shuffle(len(results), func(i, j int) { results[i], results[j] = results[j], results[i] })
+		data, err := json.Marshal(Build(Run{Planned: 4}, results))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == nil {
+			first = data
+		} else if !bytes.Equal(first, data) {
+			t.Fatalf("the order of results shows:\n%s\n%s", first, data)
+		}
+	}
+}
+
+func TestJUnitMapsVerdicts(t *testing.T) {
+	must := requirement(t, spec.Must)
+	known := Expectations{Deviations: []Expectation{{Requirement: must, Check: "*: e", Reason: "it does"}}}
+	r := Build(Run{Planned: 5, Expectations: known, Started: time.Now()}, []check.Result{
+		result(must, "a", check.Conformant), result(must, "b", check.NonConformant), result(must, "c", check.Unknown), result(must, "d", check.NotApplicable),
+		result(must, "e", check.NonConformant),
+	})
+	data, err := r.JUnit()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var suites junitSuites
+	if err := xml.Unmarshal(data, &suites); err != nil {
+		t.Fatalf("not XML: %v\n%s", err, data)
+	}
+	if suites.Tests != 5 || suites.Failures != 2 || suites.Errors != 1 || suites.Skipped != 1 {
+		t.Errorf("counts: %+v", suites)
+	}
+	cases := suites.Suites[0].Cases
+	if cases[1].Failure == nil || cases[1].Failure.Type != "non-conformant" || cases[2].Error == nil || cases[3].Skipped == nil || cases[3].Skipped.Message != "because" {
+		t.Errorf("verdicts are not mapped: %s", data)
+	}
+	if cases[4].Failure == nil || cases[4].Failure.Type != "known deviation" {
+		t.Errorf("a known deviation must stay red: %s", data)
+	}
+}
+
+func TestFolderKeepsResultsOfACrashAndReplacesThemWhenDone(t *testing.T) {
+	dir := t.TempDir()
+	f, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	must := requirement(t, spec.Must)
+	one := result(must, "a", check.Conformant)
+	if err := f.Add(&one); err != nil {
+		t.Fatal(err)
+	}
+	partial, err := os.ReadFile(filepath.Join(dir, partialFile))
+	if err != nil || !strings.Contains(string(partial), `"verdict":"conformant"`) {
+		t.Fatalf("the result is not on disk: %s %v", partial, err)
+	}
+	if _, err := f.Finish(Build(Run{Planned: 1}, []check.Result{one})); err != nil {
+		t.Fatal(err)
+	}
+	entries, _ := os.ReadDir(dir)
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if strings.Join(names, " ") != JUnitFile+" "+JSONFile {
+		t.Errorf("files: %v", names)
+	}
+}
+
+func TestOpenFolderRefusesWhatCannotBeWritten(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "file")
+	if err := os.WriteFile(file, nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := OpenFolder(file); err == nil || !strings.Contains(err.Error(), "--report-dir") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func TestExpectationsAreValidated(t *testing.T) {
+	must := string(requirement(t, spec.Must))
+	for text, want := range map[string]string{
+		"deviations: [{requirement: api-no-such-thing, reason: r}]":              "unknown requirement",
+		"deviations: [{requirement: " + must + "}]":                              "a reason is required",
+		"deviations: [{requirement: " + must + ", reason: r, versions: latest}]": "versions",
+		"deviations: [{requirement: " + must + ", reason: r, expires: soon}]":    "not a date",
+		"deviation: []": "unknown field",
+	} {
+		if _, err := parseExpectations("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %v, want an error with %q", text, err, want)
+		}
+	}
+}

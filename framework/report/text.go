@@ -1,0 +1,83 @@
+package report
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// failureText is everything that a person needs to understand and repeat a failure.
+func failureText(c *CheckVerdict) string {
+	var b strings.Builder
+	b.WriteString(strings.TrimSpace(c.Failure.Message) + "\n")
+	for _, id := range c.Requirements {
+		if r := spec.Default().Get(id); r != nil {
+			fmt.Fprintf(&b, "requirement %s (%s): %s\n", id, r.Level, r.Statement)
+		}
+	}
+	if x := c.KnownDeviation; x != nil {
+		fmt.Fprintf(&b, "known deviation: %s\n", x.Reason)
+		if x.Source != "" {
+			fmt.Fprintf(&b, "source: %s\n", x.Source)
+		}
+	}
+	fmt.Fprintf(&b, "demanded at %s\n", c.Failure.Location)
+	if len(c.Failure.Reproduce) > 0 {
+		b.WriteString("last requests:\n")
+		for _, command := range c.Failure.Reproduce {
+			b.WriteString("  " + command + "\n")
+		}
+	}
+	return b.String()
+}
+
+// Palette colours words on a terminal; the zero Palette leaves them plain.
+type Palette struct{ Red, Yellow, Green, Dim, Reset string }
+
+// Colours is the palette of a terminal.
+var Colours = Palette{Red: "\x1b[31m", Yellow: "\x1b[33m", Green: "\x1b[32m", Dim: "\x1b[2m", Reset: "\x1b[0m"}
+
+// WriteFailure writes one check that is not conformant, in a few lines. known is set for a known deviation.
+func WriteFailure(w io.Writer, p Palette, c *CheckVerdict) {
+	indent := func(text string) string {
+		return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
+	}
+	switch {
+	case c.Verdict == check.NonConformant && c.KnownDeviation != nil:
+		fmt.Fprintf(w, "%sknown deviation%s  %s\n", p.Yellow, p.Reset, c.DisplayName())
+		fmt.Fprint(w, indent(c.KnownDeviation.Reason))
+	case c.Verdict == check.NonConformant:
+		fmt.Fprintf(w, "%snon-conformant%s  %s\n", p.Red, p.Reset, c.DisplayName())
+		fmt.Fprint(w, indent(failureText(c)))
+	case c.Verdict == check.Unknown:
+		fmt.Fprintf(w, "%sunknown%s  %s\n", p.Yellow, p.Reset, c.DisplayName())
+		fmt.Fprint(w, indent(c.Reason))
+	}
+}
+
+// WriteSummary writes what a person wants to know at the end.
+func (r *Report) WriteSummary(w io.Writer, p Palette) {
+	row := func(what string, c Counts) {
+		known := ""
+		if c.KnownDeviations > 0 {
+			known = fmt.Sprintf(" (%d known)", c.KnownDeviations)
+		}
+		fmt.Fprintf(w, "%-13s %5d conformant  %3d non-conformant%s  %3d unknown  %3d not applicable\n", what, c.Conformant, c.NonConformant, known, c.Unknown, c.NotApplicable)
+	}
+	row("requirements", r.Summary.Requirements)
+	row("checks", r.Summary.Checks)
+	for _, x := range r.UnexpectedPasses {
+		fmt.Fprintf(w, "%sexpected to fail, but passed%s  %s: %s\n", p.Red, p.Reset, x.Requirement, x.Reason)
+	}
+	if r.NotRun > 0 {
+		fmt.Fprintf(w, "%d checks did not run\n", r.NotRun)
+	}
+	colour := map[int]string{ExitConformant: p.Green, ExitNonConformant: p.Red}[r.ExitCode()]
+	if colour == "" {
+		colour = p.Yellow
+	}
+	fmt.Fprintf(w, "verdict: %s%s%s   %.1f s, seed %d\n", colour, r.VerdictLine(), p.Reset, r.Seconds, r.Seed)
+}

@@ -1,0 +1,178 @@
+// Package runner runs the checks against a candidate, in this process or in parallel workers of the same binary, and
+// collects the results.
+package runner
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/formatter"
+	"github.com/onsi/ginkgo/v2/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Selection says which checks run and on what. It is plain data, so that it reaches parallel workers.
+type Selection struct {
+	// Suites are names of suites; empty selects all.
+	Suites []string `json:"suites,omitempty"`
+	// Focus are requirement IDs, or globs on them; empty selects all.
+	Focus []string `json:"focus,omitempty"`
+	// Features are the features that the candidate claims; empty claims all.
+	Features []string `json:"features,omitempty"`
+	// ServiceCIDRs replace the ranges of the checks that run on any range.
+	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
+	// Slow includes slow checks.
+	Slow bool `json:"slow,omitempty"`
+}
+
+// Options are what a run needs.
+type Options struct {
+	Selection
+	Candidate candidate.Candidate
+	// Parallel is the number of worker processes; 1 runs the checks in this process.
+	Parallel int
+	// Seed makes random choices repeatable.
+	Seed int64
+	// Version is the version of the suite.
+	Version string
+	// Sink receives the events of the run, one at a time.
+	Sink check.Sink
+}
+
+// Validate finds names in the selection that mean nothing. declarations are all checks.
+func (s *Selection) Validate(declarations []check.Declaration) error {
+	var problems []error
+	suites, features := map[string]bool{}, map[string]bool{}
+	for _, d := range declarations {
+		suites[d.Suite] = true
+	}
+	for _, r := range spec.Default().Requirements {
+		features[r.Feature] = true
+	}
+	for _, name := range s.Suites {
+		if !suites[name] {
+			problems = append(problems, fmt.Errorf("unknown suite %q; there are %s", name, sortedKeys(suites)))
+		}
+	}
+	for _, name := range s.Features {
+		if !features[name] {
+			problems = append(problems, fmt.Errorf("unknown feature %q; there are %s", name, sortedKeys(features)))
+		}
+	}
+	for _, f := range s.Focus {
+		matches, err := glob(f)
+		if err != nil {
+			problems = append(problems, err)
+			continue
+		}
+		if !slices.ContainsFunc(spec.Default().Requirements, func(r spec.Requirement) bool { return matches(string(r.ID)) }) {
+			problems = append(problems, fmt.Errorf("no requirement matches %q; `conformance list` shows their IDs", f))
+		}
+	}
+	return errors.Join(problems...)
+}
+
+func sortedKeys(m map[string]bool) string {
+	var keys []string
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return strings.Join(keys, ", ")
+}
+
+func glob(pattern string) (func(string) bool, error) {
+	if strings.Trim(pattern, "*?-abcdefghijklmnopqrstuvwxyz0123456789") != "" {
+		return nil, fmt.Errorf("focus %q is not an ID or a glob of lower-case letters, digits, \"-\", \"*\" and \"?\"", pattern)
+	}
+	re := regexp.MustCompile("^" + strings.NewReplacer("*", ".*", "?", ".").Replace(pattern) + "$")
+	return re.MatchString, nil
+}
+
+func (s *Selection) selects(d check.Declaration) bool {
+	if len(s.Suites) > 0 && !slices.Contains(s.Suites, d.Suite) {
+		return false
+	}
+	if len(s.Focus) == 0 {
+		return true
+	}
+	for _, f := range s.Focus {
+		matches, err := glob(f)
+		if err == nil && slices.ContainsFunc(d.Requirements, func(id spec.ID) bool { return matches(string(id)) }) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Selection) setup(c candidate.Candidate, sink check.Sink, runID, version string) check.Setup {
+	return check.Setup{Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, Slow: s.Slow, Select: s.selects, Features: s.Features, RunID: runID, Version: version}
+}
+
+// Plan returns how many results a run with this selection will give.
+func Plan(s Selection) int {
+	check.Configure(s.setup(nil, nil, "", ""))
+	n := 0
+	for _, d := range check.Preview() {
+		n += d.Runs
+	}
+	return n
+}
+
+// Run runs the selected checks and returns when all have run, or soon after the context ends or the process is interrupted.
+// The error tells that the harness broke, never that a check failed. It may be called once per process.
+func Run(ctx context.Context, o Options) error {
+	silence()
+	if o.Parallel > 1 {
+		return runParallel(ctx, o)
+	}
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	configure(&suite, o.Seed)
+	t := &harness{}
+	check.RunConfigured(t, o.setup(o.Candidate, o.Sink, "", o.Version), suite, reporter)
+	return nil
+}
+
+func configure(suite *types.SuiteConfig, seed int64) {
+	suite.RandomSeed = seed
+	suite.Timeout = 0
+}
+
+// harness stands in for *testing.T: a failed suite is no failure of the harness.
+type harness struct{}
+
+func (*harness) Fail() {}
+
+// silence keeps Ginkgo's own report off the screen: the run's report is ours.
+func silence() {
+	formatter.ColorableStdOut = io.Discard
+	formatter.ColorableStdErr = io.Discard
+}
+
+// settings reach every worker.
+type settings struct {
+	Selection Selection `json:"selection"`
+	RunID     string    `json:"runID"`
+	Version   string    `json:"version"`
+}
+
+func decodeEvent(raw json.RawMessage, sink check.Sink) {
+	var e check.Event
+	if err := json.Unmarshal(raw, &e); err == nil && sink != nil {
+		sink(e)
+	}
+}
+
+// devNull opens the null device for writing.
+func devNull() (*os.File, error) { return os.OpenFile(os.DevNull, os.O_WRONLY, 0) }

@@ -1,0 +1,62 @@
+package runner
+
+import (
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/service-conformance/conformance/framework/candidate/remote"
+	"github.com/service-conformance/conformance/framework/check"
+)
+
+// workerVariable tells a process that it is a worker, and where its candidate is.
+const workerVariable = "CONFORMANCE_WORKER"
+
+// IsWorker reports whether this process was started as a parallel worker.
+func IsWorker() bool { return os.Getenv(workerVariable) != "" }
+
+// Work runs this worker's share of the checks and returns its exit code. The flags are Ginkgo's.
+func Work() int {
+	flag.Duration("test.timeout", 0, "given by Ginkgo, without effect")
+	flag.Parse()
+	silence()
+	client, err := remote.Dial(os.Getenv(workerVariable))
+	var s settings
+	if err == nil {
+		err = client.Settings(&s)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "worker:", err)
+		return 70
+	}
+	go interruptWith(client)
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	suite.Timeout = 0
+	sink := func(e check.Event) {
+		if err := client.Post(e); err != nil {
+			fmt.Fprintln(os.Stderr, "worker:", err)
+		}
+	}
+	if !check.RunConfigured(&harness{}, s.Selection.setup(client, sink, s.RunID, s.Version), suite, reporter) {
+		return 1
+	}
+	return 0
+}
+
+// interruptWith interrupts this worker when its parent is interrupted or gone, unless the terminal did so already: a second
+// interrupt would make Ginkgo skip the cleaning up.
+func interruptWith(client *remote.Client) {
+	received := make(chan os.Signal, 1)
+	signal.Notify(received, os.Interrupt)
+	client.Interrupted()
+	select {
+	case <-received:
+	default:
+		if self, err := os.FindProcess(os.Getpid()); err == nil {
+			_ = self.Signal(os.Interrupt)
+		}
+	}
+}
