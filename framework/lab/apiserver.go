@@ -1,0 +1,248 @@
+package lab
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// apiServer is a kube-apiserver with ranges of its own. Its methods are safe for concurrent use.
+type apiServer struct {
+	version  version
+	binaries *Binaries
+	dir      *runDir
+	etcd     *etcd
+	ranges   ranges
+	detached bool
+
+	home   string // its files, inside dir
+	port   int
+	token  string
+	client *client
+
+	mu         sync.Mutex
+	process    *process
+	restarting bool // the process is down on purpose
+}
+
+// kubernetesServicePath is the object whose presence shows that the server can allocate.
+const kubernetesServicePath = "/api/v1/namespaces/default/services/kubernetes"
+
+// advertiseAddress is written into the endpoints of the "kubernetes" Service. kube-apiserver refuses loopback, and
+// finds none by itself on a machine without a default route; these are for documentation (RFC 5737, RFC 3849).
+func advertiseAddress(primary netip.Prefix) string {
+	if primary.Addr().Is6() {
+		return "2001:db8::1"
+	}
+	return "192.0.2.1"
+}
+
+// startAPIServer starts kube-apiserver and waits until it is ready and can allocate.
+func startAPIServer(ctx context.Context, v version, b *Binaries, d *runDir, ca *authority, e *etcd, r ranges, detached bool) (*apiServer, error) {
+	home, err := os.MkdirTemp(d.path, "apiserver-")
+	if err != nil {
+		return nil, err
+	}
+	s := &apiServer{version: v, binaries: b, dir: d, etcd: e, ranges: r, detached: detached, home: home, token: rand.Text()}
+	if err := s.writeCredentials(ca); err != nil {
+		return nil, err
+	}
+	for range attempts {
+		ports, err := freePorts(1)
+		if err != nil {
+			return nil, err
+		}
+		s.port = ports[0]
+		s.client, err = newClient(candidate.Access{URL: "https://" + loopback(s.port), CA: ca.pem, Token: s.token})
+		if err != nil {
+			return nil, err
+		}
+		if err = s.run(ctx); err == nil {
+			return s, nil
+		}
+		s.client.close()
+		if !errors.Is(err, errPortTaken) {
+			return nil, fmt.Errorf("start kube-apiserver %s for %s: %w", b.Version, r, err)
+		}
+	}
+	return nil, fmt.Errorf("start kube-apiserver %s for %s: %w", b.Version, r, errPortTaken)
+}
+
+func (s *apiServer) writeCredentials(ca *authority) error {
+	cert, key, err := ca.serving(netip.MustParseAddr("127.0.0.1"), s.ranges.kubernetesService())
+	if err != nil {
+		return err
+	}
+	signing, public, err := newSigningKey()
+	if err != nil {
+		return err
+	}
+	for name, content := range map[string][]byte{
+		"tls.crt": cert, "tls.key": key, "sa.key": signing, "sa.pub": public,
+		"tokens.csv": []byte(s.token + ",admin,admin,system:masters\n"),
+	} {
+		if err := os.WriteFile(filepath.Join(s.home, name), content, 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *apiServer) args() []string {
+	file := func(name string) string { return filepath.Join(s.home, name) }
+	return []string{
+		"--etcd-servers=" + s.etcd.endpoint,
+		"--etcd-prefix=/" + filepath.Base(s.home),
+		"--service-cluster-ip-range=" + s.ranges.String(),
+		"--service-node-port-range=" + s.ranges.nodePorts.String(),
+		"--bind-address=127.0.0.1",
+		fmt.Sprintf("--secure-port=%d", s.port),
+		"--advertise-address=" + advertiseAddress(s.ranges.primary),
+		"--cert-dir=" + s.home,
+		"--tls-cert-file=" + file("tls.crt"),
+		"--tls-private-key-file=" + file("tls.key"),
+		"--token-auth-file=" + file("tokens.csv"),
+		"--authorization-mode=RBAC",
+		"--service-account-issuer=https://kubernetes.default.svc",
+		"--service-account-key-file=" + file("sa.pub"),
+		"--service-account-signing-key-file=" + file("sa.key"),
+		"--disable-admission-plugins=ServiceAccount", // nobody creates the accounts that pods would have to have
+		// One impatient client is all there is: queueing its requests fairly only takes time.
+		"--enable-priority-and-fairness=false",
+		"--max-requests-inflight=3000",
+		"--max-mutating-requests-inflight=1000",
+		"--profiling=false",
+		"--v=1",
+	}
+}
+
+// run starts the process on the chosen port and waits until it can be used.
+func (s *apiServer) run(ctx context.Context) error {
+	p, err := startProcess(command{name: string(APIServer), path: s.binaries.Path(APIServer), args: s.args(), log: s.home + ".log", detached: s.detached})
+	if err != nil {
+		return err
+	}
+	s.mu.Lock()
+	s.process = p
+	s.mu.Unlock()
+	if err = s.dir.add(p); err == nil {
+		err = s.waitUsable(ctx, p)
+	}
+	if err != nil {
+		p.kill()
+		s.dir.forget(p)
+	}
+	return err
+}
+
+// waitUsable waits until the server is ready, the "kubernetes" Service is there and, where the API has them, the
+// default ServiceCIDR is ready: before that, allocations can fail.
+func (s *apiServer) waitUsable(ctx context.Context, p *process) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
+	defer cancel()
+	// A request must not outlive the process that it waits for.
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		select {
+		case <-p.done:
+			stop()
+		case <-ctx.Done():
+		}
+	}()
+	var last error
+	for {
+		if last = s.usable(ctx); last == nil {
+			return nil
+		}
+		select {
+		case <-p.done:
+			return p.startError()
+		case <-ctx.Done():
+			if !p.alive() {
+				return p.startError()
+			}
+			return fmt.Errorf("wait for kube-apiserver: %w (last answer: %w; its log ends with: %s)", context.Cause(ctx), last, logTail(p.log, 3))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// usable returns nil once the server can allocate.
+func (s *apiServer) usable(ctx context.Context) error {
+	if err := s.client.get(ctx, "/readyz", nil); err != nil {
+		return err
+	}
+	if err := s.client.get(ctx, kubernetesServicePath, nil); err != nil {
+		return err
+	}
+	if !s.version.serviceCIDRAPI() {
+		return nil
+	}
+	var cidr object
+	if err := s.client.get(ctx, serviceCIDRPath+"/kubernetes", &cidr); err != nil {
+		return err
+	}
+	for _, c := range cidr.Status.Conditions {
+		if c.Type == "Ready" && c.Status == "True" {
+			return nil
+		}
+	}
+	return errors.New(`the ServiceCIDR "kubernetes" is not ready`)
+}
+
+// alive returns nil while the server and its storage run, else why they do not.
+func (s *apiServer) alive() error {
+	s.mu.Lock()
+	p, restarting := s.process, s.restarting
+	s.mu.Unlock()
+	if !s.etcd.process.alive() {
+		return s.etcd.process.diedError()
+	}
+	if !p.alive() && !restarting {
+		return p.diedError()
+	}
+	return nil
+}
+
+// restart kills the server and starts it again on the same port and storage.
+func (s *apiServer) restart(ctx context.Context) error {
+	s.setRestarting(true)
+	defer s.setRestarting(false)
+	s.halt()
+	s.client.close()
+	if err := s.run(ctx); err != nil {
+		return fmt.Errorf("restart kube-apiserver: %w", err)
+	}
+	return nil
+}
+
+func (s *apiServer) setRestarting(b bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.restarting = b
+}
+
+// halt kills the process.
+func (s *apiServer) halt() {
+	s.mu.Lock()
+	p := s.process
+	s.mu.Unlock()
+	p.kill()
+	s.dir.forget(p)
+}
+
+// stop kills the server and removes its files but the log.
+func (s *apiServer) stop() {
+	s.halt()
+	s.client.close()
+	os.RemoveAll(s.home) // whatever stays goes with the folder of the lab
+}

@@ -1,0 +1,389 @@
+package lab
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+
+	"golang.org/x/mod/modfile"
+)
+
+// Binaries are the programs of one Kubernetes version.
+type Binaries struct {
+	// Dir holds the programs under their own names.
+	Dir string
+	// Version of Kubernetes as stamped into them, for example "v1.37.1".
+	Version string
+	// EtcdVersion and GoVersion are for reports; empty where they are not known.
+	EtcdVersion, GoVersion string
+}
+
+// Path is where the program of a component is.
+func (b *Binaries) Path(c Component) string { return filepath.Join(b.Dir, binaryName(c)) }
+
+// Progress is told how far a long operation is: done of total, where total is 0 while it is not known. It may
+// be called from another goroutine, never concurrently.
+type Progress func(stage string, done, total int)
+
+// BuildOptions say what to build.
+type BuildOptions struct {
+	// Version of Kubernetes; empty means DefaultVersion.
+	Version string
+	// CacheDir is where the programs are kept; empty means DefaultCacheDir.
+	CacheDir string
+	// Components to build; empty means etcd and kube-apiserver.
+	Components []Component
+	// Progress may be nil.
+	Progress Progress
+}
+
+// Build returns the programs of a Kubernetes version from the cache, building them first where the cache does
+// not hold them or holds damaged ones. Everything comes from Go modules through the go tool in PATH, which
+// verifies checksums. A cold build takes minutes. Processes that build the same version wait for each other.
+func Build(ctx context.Context, o BuildOptions) (*Binaries, error) {
+	v, err := parseVersion(o.Version)
+	if err != nil {
+		return nil, err
+	}
+	if o.CacheDir == "" {
+		if o.CacheDir, err = DefaultCacheDir(); err != nil {
+			return nil, err
+		}
+	}
+	if len(o.Components) == 0 {
+		o.Components = controlPlaneComponents
+	}
+	if o.Progress == nil {
+		o.Progress = func(string, int, int) {}
+	}
+	if b, err := lookUpCache(o.CacheDir, v, o.Components); err == nil {
+		return b, nil
+	}
+
+	dir := cacheFolder(o.CacheDir, v)
+	l, err := lockFile(ctx, filepath.Join(o.CacheDir, v.String()+".lock"), func() {
+		o.Progress("waiting for another process that builds Kubernetes "+v.String(), 0, 0)
+	})
+	if err != nil {
+		return nil, err
+	}
+	defer l.unlock()
+	// Another process may have built it meanwhile.
+	b, err := lookUpCache(o.CacheDir, v, o.Components)
+	var corrupt *corruptError
+	switch {
+	case err == nil:
+		return b, nil
+	case errors.As(err, &corrupt):
+		o.Progress("building again: "+corrupt.reason, 0, 0)
+	case !errors.Is(err, errNotCached):
+		return nil, fmt.Errorf("read the cache of Kubernetes binaries: %w", err)
+	}
+
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, err
+	}
+	removeStaleWork(dir)
+	work, err := os.MkdirTemp(dir, workPrefix)
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(work)
+	etcd, goVersion, err := compile(ctx, work, v, o.Components, o.Progress)
+	if err != nil {
+		return nil, fmt.Errorf("build Kubernetes %s: %w", v, err)
+	}
+
+	// The manifest goes last: whoever reads the folder before sees programs without a stamp and waits for the lock.
+	keep := slices.DeleteFunc(cachedComponents(dir, v), func(c Component) bool { return slices.Contains(o.Components, c) })
+	for _, c := range o.Components {
+		if err := os.Rename(filepath.Join(work, "bin", binaryName(c)), filepath.Join(dir, binaryName(c))); err != nil {
+			return nil, err
+		}
+	}
+	m := manifest{Kubernetes: v.String(), Etcd: etcd, Go: goVersion, Platform: platform()}
+	if err := writeManifest(dir, m, append(keep, o.Components...)); err != nil {
+		return nil, err
+	}
+	return lookUpCache(o.CacheDir, v, o.Components)
+}
+
+// workPrefix starts the names of the folders that builds work in.
+const workPrefix = ".build-"
+
+// removeStaleWork removes what killed builds left. The caller holds the lock of the version.
+func removeStaleWork(dir string) {
+	old, _ := filepath.Glob(filepath.Join(dir, workPrefix+"*")) // the pattern is well formed
+	for _, d := range old {
+		os.RemoveAll(d)
+	}
+}
+
+// compile builds the components into work/bin and returns the versions of etcd and of Go.
+func compile(ctx context.Context, work string, v version, components []Component, progress Progress) (etcd, goVersion string, err error) {
+	tool, err := newGoTool(work)
+	if err != nil {
+		return "", "", err
+	}
+	if goVersion, err = tool.version(ctx); err != nil {
+		return "", "", err
+	}
+
+	progress("fetching Kubernetes "+v.String(), 0, 0)
+	goMod, err := tool.downloadGoMod(ctx, v)
+	if err != nil {
+		return "", "", err
+	}
+	upstream, err := modfile.Parse(kubernetesModule+"/go.mod", goMod, nil)
+	if err != nil {
+		return "", "", err
+	}
+	if etcd, err = etcdVersion(upstream); err != nil {
+		return "", "", err
+	}
+	if err := tool.checkPublished(ctx, v, stagingModules(upstream)); err != nil {
+		return "", "", err
+	}
+	if err := writeModule(work, goMod, v); err != nil {
+		return "", "", err
+	}
+
+	var pkgs, names []string
+	for _, c := range components {
+		pkgs = append(pkgs, c.pkg())
+		names = append(names, string(c))
+	}
+	progress("fetching the modules of Kubernetes "+v.String(), 0, 0)
+	total, err := tool.countPackages(ctx, pkgs)
+	if err != nil {
+		return "", "", err
+	}
+	stage := "compiling " + strings.Join(names, " and ")
+	progress(stage, 0, total)
+	done := 0
+	err = tool.build(ctx, v, pkgs, func() {
+		done = min(done+1, total)
+		progress(stage, done, total)
+	})
+	if err != nil {
+		return "", "", err
+	}
+	progress(stage, total, total)
+
+	if slices.Contains(components, APIServer) {
+		got, err := reportedVersion(ctx, filepath.Join(work, "bin", binaryName(APIServer)))
+		if err != nil {
+			return "", "", err
+		}
+		if got != v.String() {
+			return "", "", fmt.Errorf("the built %s says that it is %s", APIServer, got)
+		}
+	}
+	return etcd, goVersion, nil
+}
+
+// writeModule lays out the temporary module.
+func writeModule(work string, kubernetesGoMod []byte, v version) error {
+	goMod, err := generateModule(kubernetesGoMod, v)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(work, "go.mod"), goMod, 0o644); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(filepath.Join(work, "etcd"), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(work, "etcd", "main.go"), []byte(etcdMain), 0o644)
+}
+
+// goTool runs the go command in the folder of the temporary module.
+type goTool struct {
+	path, dir string
+	env       []string
+}
+
+func newGoTool(dir string) (*goTool, error) {
+	path, err := exec.LookPath("go")
+	if err != nil {
+		return nil, fmt.Errorf("the go tool is not in PATH: install Go, or name a folder that holds kube-apiserver and etcd: %w", err)
+	}
+	var flags []string
+	for _, f := range strings.Fields(os.Getenv("GOFLAGS")) {
+		// -mod=vendor and the like are about the user's module, not about this one.
+		if !strings.HasPrefix(strings.TrimLeft(f, "-"), "mod") {
+			flags = append(flags, f)
+		}
+	}
+	env := append(os.Environ(), "GO111MODULE=on", "GOWORK=off", "CGO_ENABLED=0", "GOOS="+runtime.GOOS, "GOARCH="+runtime.GOARCH,
+		"GOFLAGS="+strings.Join(append(flags, "-mod=mod"), " "))
+	return &goTool{path: path, dir: dir, env: env}, nil
+}
+
+// run executes the go command and returns what it prints; eachLine, if not nil, sees every line of its standard
+// error. The error holds the command's own last words.
+func (g *goTool) run(ctx context.Context, eachLine func(string), args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, g.path, args...)
+	cmd.Dir, cmd.Env = g.dir, g.env
+	ownGroup(cmd)
+	cmd.Cancel = func() error { return killGroup(cmd.Process) } // the compilers that it started, too
+	cmd.WaitDelay = 5 * time.Second
+	var stdout bytes.Buffer
+	cmd.Stdout = &stdout
+	stderr, w := io.Pipe()
+	cmd.Stderr = w
+	complaints := make(chan []string, 1)
+	go func() {
+		var kept []string
+		scanner := bufio.NewScanner(stderr)
+		scanner.Buffer(nil, 1<<20)
+		for scanner.Scan() {
+			line := scanner.Text()
+			if eachLine != nil {
+				eachLine(line)
+			}
+			if line != "" && !strings.HasPrefix(line, "go: downloading ") && !packageLine.MatchString(line) {
+				kept = append(kept, line)
+			}
+		}
+		io.Copy(io.Discard, stderr) // a line beyond the limit must not block the command
+		complaints <- kept
+	}()
+	err := cmd.Run()
+	w.Close()
+	kept := <-complaints
+	if ctx.Err() != nil {
+		return stdout.Bytes(), fmt.Errorf("go %s: %w", args[0], context.Cause(ctx))
+	}
+	if err != nil {
+		if len(kept) > 8 {
+			kept = kept[len(kept)-8:]
+		}
+		return stdout.Bytes(), fmt.Errorf("go %s: %w: %s", args[0], err, strings.Join(kept, "; "))
+	}
+	return stdout.Bytes(), nil
+}
+
+// packageLine is what "go build -v" prints when it compiles a package.
+var packageLine = regexp.MustCompile(`^[A-Za-z0-9_.~/@-]+$`)
+
+func (g *goTool) version(ctx context.Context) (string, error) {
+	out, err := g.run(ctx, nil, "env", "GOVERSION")
+	return strings.TrimSpace(string(out)), err
+}
+
+// moduleInfo is what the go command reports about a module.
+type moduleInfo struct {
+	Path, Version, GoMod string
+	Error                json.RawMessage // a string or an object, by command
+}
+
+// reason is the text of the error; empty if there is none.
+func (m *moduleInfo) reason() string {
+	var s string
+	if json.Unmarshal(m.Error, &s) == nil {
+		return s
+	}
+	var o struct{ Err string }
+	if json.Unmarshal(m.Error, &o) == nil {
+		return o.Err
+	}
+	return string(m.Error)
+}
+
+// unpublished reports whether the go command's words mean that a version does not exist, as opposed to a network that failed.
+func unpublished(reason string) bool {
+	for _, s := range []string{"unknown revision", "404 Not Found", "410 Gone", "no matching versions", "not found"} {
+		if strings.Contains(reason, s) {
+			return true
+		}
+	}
+	return false
+}
+
+// downloadGoMod fetches the module k8s.io/kubernetes and returns its go.mod.
+func (g *goTool) downloadGoMod(ctx context.Context, v version) ([]byte, error) {
+	out, runErr := g.run(ctx, nil, "mod", "download", "-json", kubernetesModule+"@"+v.String())
+	var m moduleInfo
+	if err := json.Unmarshal(out, &m); err != nil {
+		if runErr != nil {
+			return nil, runErr
+		}
+		return nil, fmt.Errorf("go mod download: %w", err)
+	}
+	if reason := m.reason(); reason != "" {
+		if unpublished(reason) {
+			return nil, fmt.Errorf("there is no such Kubernetes release (%s); the lab is known to work with %s", reason, strings.Join(SupportedVersions, ", "))
+		}
+		return nil, errors.New(reason)
+	}
+	if runErr != nil {
+		return nil, runErr
+	}
+	return os.ReadFile(m.GoMod)
+}
+
+// checkPublished reports which of the staging modules of a release were never published: some releases are incomplete.
+func (g *goTool) checkPublished(ctx context.Context, v version, paths []string) error {
+	args := []string{"list", "-m", "-e", "-json"}
+	for _, p := range paths {
+		args = append(args, p+"@"+v.staging())
+	}
+	// The command wants a module to stand in.
+	goMod := filepath.Join(g.dir, "go.mod")
+	if err := os.WriteFile(goMod, []byte("module "+buildModule+"\n"), 0o644); err != nil {
+		return err
+	}
+	out, runErr := g.run(ctx, nil, args...)
+	var missing []string
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var m moduleInfo
+		if err := d.Decode(&m); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			return fmt.Errorf("go list: %w", err)
+		}
+		if reason := m.reason(); reason != "" {
+			if !unpublished(reason) {
+				return fmt.Errorf("%s %s: %s", m.Path, v.staging(), reason)
+			}
+			missing = append(missing, m.Path)
+		}
+	}
+	if len(missing) > 0 {
+		slices.Sort(missing)
+		return fmt.Errorf("this release is incomplete, %d of its modules have no version %s: %s; choose another patch release (known to work: %s)",
+			len(missing), v.staging(), strings.Join(missing, ", "), strings.Join(SupportedVersions, ", "))
+	}
+	return runErr
+}
+
+// countPackages says how many packages a build of pkgs compiles at most, fetching their modules.
+func (g *goTool) countPackages(ctx context.Context, pkgs []string) (int, error) {
+	out, err := g.run(ctx, nil, append([]string{"list", "-deps", "-f", "{{if ne .Name \"\"}}{{.ImportPath}}{{end}}"}, pkgs...)...)
+	return bytes.Count(out, []byte("\n")), err
+}
+
+// build compiles pkgs into bin; compiled is called for every package that was not in Go's own cache.
+func (g *goTool) build(ctx context.Context, v version, pkgs []string, compiled func()) error {
+	out := filepath.Join(g.dir, "bin") + string(filepath.Separator)
+	args := append([]string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", v.stamps(), "-o", out}, pkgs...)
+	_, err := g.run(ctx, func(line string) {
+		if packageLine.MatchString(line) {
+			compiled()
+		}
+	}, args...)
+	return err
+}

@@ -1,0 +1,184 @@
+package lab
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"slices"
+)
+
+// manifestFile names the file beside cached binaries that says what they are.
+const manifestFile = "manifest.json"
+
+// manifest describes the binaries of one folder of the cache.
+type manifest struct {
+	// Kubernetes, Etcd and Go are versions, for example "v1.37.1", "v3.7.0" and "go1.26.8".
+	Kubernetes string                  `json:"kubernetes"`
+	Etcd       string                  `json:"etcd"`
+	Go         string                  `json:"go"`
+	Platform   string                  `json:"platform"` // "linux/amd64"
+	Binaries   map[Component]fileStamp `json:"binaries"`
+}
+
+// fileStamp is what a file must look like.
+type fileStamp struct {
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// errNotCached says that the cache holds nothing for a version, or not all that is asked for.
+var errNotCached = errors.New("not in the cache")
+
+// corruptError says that cached binaries are not what they were when they were built.
+type corruptError struct{ dir, reason string }
+
+func (e *corruptError) Error() string {
+	return fmt.Sprintf("cached binaries in %s are damaged (%s): remove that folder and build again", e.dir, e.reason)
+}
+
+// DefaultCacheDir is where binaries are kept for the user: <user cache>/conformance/kubernetes.
+func DefaultCacheDir() (string, error) {
+	d, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache folder (set HOME or XDG_CACHE_HOME, or name a folder with binaries): %w", err)
+	}
+	return filepath.Join(d, "conformance", "kubernetes"), nil
+}
+
+// cacheFolder is the folder of one version for the platform that the program runs on.
+func cacheFolder(cacheDir string, v version) string {
+	return filepath.Join(cacheDir, v.String(), runtime.GOOS+"-"+runtime.GOARCH)
+}
+
+// platform is what the manifest records.
+func platform() string { return runtime.GOOS + "/" + runtime.GOARCH }
+
+// binaryName is the file name of a component on this platform.
+func binaryName(c Component) string {
+	if runtime.GOOS == "windows" {
+		return string(c) + ".exe"
+	}
+	return string(c)
+}
+
+// stampFile reads a file to the end.
+func stampFile(path string) (fileStamp, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return fileStamp{}, err
+	}
+	defer f.Close()
+	h := sha256.New()
+	n, err := io.Copy(h, f)
+	if err != nil {
+		return fileStamp{}, fmt.Errorf("read %s: %w", path, err)
+	}
+	return fileStamp{Size: n, SHA256: hex.EncodeToString(h.Sum(nil))}, nil
+}
+
+// writeManifest stamps the components in dir.
+func writeManifest(dir string, m manifest, components []Component) error {
+	m.Binaries = map[Component]fileStamp{}
+	for _, c := range components {
+		s, err := stampFile(filepath.Join(dir, binaryName(c)))
+		if err != nil {
+			return err
+		}
+		m.Binaries[c] = s
+	}
+	b, err := json.MarshalIndent(m, "", "  ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(dir, manifestFile), append(b, '\n'), 0o644)
+}
+
+// readManifest returns the manifest of a folder of the cache: errNotCached if there is none, a *corruptError
+// if it cannot be understood or belongs to something else.
+func readManifest(dir string, v version) (*manifest, error) {
+	b, err := os.ReadFile(filepath.Join(dir, manifestFile))
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, errNotCached
+	case err != nil:
+		return nil, err
+	}
+	var m manifest
+	if err := json.Unmarshal(b, &m); err != nil {
+		return nil, &corruptError{dir, manifestFile + " is not readable: " + err.Error()}
+	}
+	if m.Kubernetes != v.String() {
+		return nil, &corruptError{dir, fmt.Sprintf("they are Kubernetes %s instead of %s", m.Kubernetes, v)}
+	}
+	if m.Platform != platform() {
+		return nil, &corruptError{dir, fmt.Sprintf("they are for %s instead of %s", m.Platform, platform())}
+	}
+	return &m, nil
+}
+
+// verifyBinaries compares the components with what the manifest says: size and mode first, then the checksum.
+func verifyBinaries(dir string, m *manifest, components []Component) error {
+	for _, c := range components {
+		want, ok := m.Binaries[c]
+		if !ok {
+			return errNotCached
+		}
+		path := filepath.Join(dir, binaryName(c))
+		info, err := os.Stat(path)
+		if errors.Is(err, fs.ErrNotExist) {
+			return &corruptError{dir, string(c) + " is missing"}
+		} else if err != nil {
+			return err
+		}
+		if info.Size() != want.Size {
+			return &corruptError{dir, fmt.Sprintf("%s has %d bytes instead of %d", c, info.Size(), want.Size)}
+		}
+		if runtime.GOOS != "windows" && info.Mode()&0o111 == 0 {
+			return &corruptError{dir, string(c) + " is not executable"}
+		}
+		got, err := stampFile(path)
+		if err != nil {
+			return err
+		}
+		if got.SHA256 != want.SHA256 {
+			return &corruptError{dir, string(c) + " has another checksum than when it was built"}
+		}
+	}
+	return nil
+}
+
+// lookUpCache returns the binaries of a version if the cache holds them unharmed.
+func lookUpCache(cacheDir string, v version, components []Component) (*Binaries, error) {
+	dir := cacheFolder(cacheDir, v)
+	m, err := readManifest(dir, v)
+	if err != nil {
+		return nil, err
+	}
+	if err := verifyBinaries(dir, m, components); err != nil {
+		return nil, err
+	}
+	return &Binaries{Dir: dir, Version: v.String(), EtcdVersion: m.Etcd, GoVersion: m.Go}, nil
+}
+
+// cachedComponents lists what a folder of the cache holds unharmed, so that a build of more keeps them.
+func cachedComponents(dir string, v version) []Component {
+	m, err := readManifest(dir, v)
+	if err != nil {
+		return nil
+	}
+	var cs []Component
+	for c := range m.Binaries {
+		if verifyBinaries(dir, m, []Component{c}) == nil {
+			cs = append(cs, c)
+		}
+	}
+	slices.Sort(cs)
+	return cs
+}

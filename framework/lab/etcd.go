@@ -1,0 +1,148 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"strconv"
+	"time"
+)
+
+// etcd is the storage that all API servers of a lab share, each under a prefix of its own.
+type etcd struct {
+	process *process
+	// endpoint is what kube-apiserver is given.
+	endpoint string
+}
+
+// startTimeout bounds how long a server may take to become ready. A loaded machine needs many times the usual
+// two seconds; whoever waits can give up earlier.
+const startTimeout = 2 * time.Minute
+
+// attempts is how often a server is started anew because another program was faster to take its port.
+const attempts = 5
+
+// startEtcd starts etcd with its data in a new folder of d, and waits until it listens.
+func startEtcd(ctx context.Context, b *Binaries, d *runDir, detached bool) (*etcd, error) {
+	var err error
+	for range attempts {
+		var e *etcd
+		if e, err = tryEtcd(ctx, b, d, detached); err == nil {
+			return e, nil
+		}
+		if !errors.Is(err, errPortTaken) {
+			break
+		}
+	}
+	return nil, err
+}
+
+// errPortTaken says that a server could not listen on the port that was chosen for it.
+var errPortTaken = errors.New("the port was taken by another program")
+
+func tryEtcd(ctx context.Context, b *Binaries, d *runDir, detached bool) (_ *etcd, err error) {
+	data, err := os.MkdirTemp(d.path, "etcd-")
+	if err != nil {
+		return nil, err
+	}
+	network, client, peer, err := etcdAddresses(data)
+	if err != nil {
+		return nil, err
+	}
+	scheme := "http"
+	if network == "unix" {
+		scheme = "unix"
+	}
+	e := &etcd{endpoint: scheme + "://" + client}
+	e.process, err = startProcess(command{name: "etcd", path: b.Path(Etcd), log: data + ".log", detached: detached, args: []string{
+		"--data-dir=" + data + "/data",
+		"--listen-client-urls=" + e.endpoint,
+		"--listen-peer-urls=" + scheme + "://" + peer,
+		// Nobody follows what a single member says of itself, and before v3.7 these must be a host and a port.
+		"--advertise-client-urls=" + nowhere,
+		"--initial-advertise-peer-urls=" + nowhere,
+		"--initial-cluster=default=" + nowhere,
+		"--unsafe-no-fsync",              // nothing here outlives the machine
+		"--quota-backend-bytes=" + quota, // filling large ranges leaves many revisions between two compactions
+		"--log-level=warn",
+	}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			e.process.kill()
+			d.forget(e.process)
+		}
+	}()
+	if err := d.add(e.process); err != nil {
+		return nil, err
+	}
+
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("etcd does not listen after %s", startTimeout))
+	defer cancel()
+	for {
+		var dialer net.Dialer
+		if conn, err := dialer.DialContext(ctx, network, client); err == nil {
+			conn.Close()
+			return e, nil
+		}
+		select {
+		case <-e.process.done:
+			return nil, e.process.startError()
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for etcd: %w", context.Cause(ctx))
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+// nowhere is an address that nobody listens on.
+const nowhere = "http://127.0.0.1:1"
+
+// quota is the size in bytes that the storage may reach.
+const quota = "8589934592"
+
+// maxSocketPath is the length of the path of a Unix socket that all systems take.
+const maxSocketPath = 100
+
+// etcdAddresses chooses what etcd listens on: Unix sockets beside its data, or loopback ports where such sockets
+// cannot be used.
+func etcdAddresses(data string) (network, client, peer string, err error) {
+	client, peer = data+"/client", data+"/peer"
+	if runtime.GOOS != "windows" && len(client) <= maxSocketPath {
+		return "unix", client, peer, nil
+	}
+	ports, err := freePorts(2)
+	if err != nil {
+		return "", "", "", err
+	}
+	return "tcp", loopback(ports[0]), loopback(ports[1]), nil
+}
+
+func loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
+
+// The ports that servers of a lab listen on: below the default node ports and the ports that systems give to
+// outgoing connections, so that a restarted server finds its port free.
+const firstPort, lastPort = 20000, 29999
+
+// freePorts returns n different loopback ports that nobody listens on at this moment.
+func freePorts(n int) ([]int, error) {
+	var ports []int
+	for range 1000 {
+		port := firstPort + rand.IntN(lastPort-firstPort+1)
+		l, err := net.Listen("tcp", loopback(port))
+		if err != nil {
+			continue
+		}
+		defer l.Close() // all at the end, so that none is chosen twice
+		if ports = append(ports, port); len(ports) == n {
+			return ports, nil
+		}
+	}
+	return nil, fmt.Errorf("no free loopback port between %d and %d", firstPort, lastPort)
+}

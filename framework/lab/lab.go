@@ -1,0 +1,252 @@
+// Package lab is the tier of real components: etcd and kube-apiserver as processes of the same machine, built from
+// their Go modules or taken from a folder. Nothing runs in a container and nothing is downloaded but Go modules.
+package lab
+
+import (
+	"context"
+	"debug/buildinfo"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Options say what a lab runs.
+type Options struct {
+	// Version of Kubernetes, for example "v1.37.1". Empty means DefaultVersion, or whatever BinDir holds.
+	Version string
+	// BinDir is a folder with kube-apiserver and etcd. Empty means to build them, or take them from the cache.
+	BinDir string
+	// CacheDir is where built programs are kept; empty means DefaultCacheDir.
+	CacheDir string
+	// MaxServers bounds how many API servers run at a time; zero means as many as memory allows.
+	MaxServers int
+	// Progress is told about a build; it may be nil.
+	Progress Progress
+}
+
+// Lab is a candidate that runs real control planes. All methods are safe for concurrent use.
+type Lab struct {
+	version  version
+	binaries *Binaries
+	pool     *pool
+
+	mu     sync.Mutex // guards what follows, which the first control plane needs
+	closed bool
+	dir    *runDir
+	ca     *authority
+	etcd   *etcd
+}
+
+var _ candidate.Candidate = (*Lab)(nil)
+
+// New obtains the programs, building them where that is needed (see Build), and removes what killed labs of this
+// user have left. No server is started before a control plane is asked for.
+func New(ctx context.Context, o Options) (*Lab, error) {
+	v, b, err := obtain(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := sweep(os.TempDir()); err != nil {
+		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
+	}
+	l := &Lab{version: v, binaries: b}
+	servers := o.MaxServers
+	if servers <= 0 {
+		servers = serversThatFit()
+	}
+	l.pool = newPool(servers, l.start)
+	return l, nil
+}
+
+// obtain returns the programs that the options mean.
+func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
+	if o.BinDir != "" {
+		return binariesIn(ctx, o.BinDir, o.Version)
+	}
+	v, err := parseVersion(o.Version)
+	if err != nil {
+		return version{}, nil, err
+	}
+	b, err := Build(ctx, BuildOptions{Version: o.Version, CacheDir: o.CacheDir, Progress: o.Progress})
+	return v, b, err
+}
+
+// reportedPattern is what kube-apiserver calls itself, vendors' additions included: "v1.37.1", "v1.34.2+k3s1".
+var reportedPattern = regexp.MustCompile(`^v1\.([0-9]{1,4})\.([0-9]{1,4})([-+].*)?$`)
+
+// binariesIn takes the programs from a folder that the user names and checks that they run and are of the version
+// that is asked for, if one is.
+func binariesIn(ctx context.Context, dir, want string) (version, *Binaries, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return version{}, nil, err
+	}
+	b := &Binaries{Dir: dir}
+	for _, c := range controlPlaneComponents {
+		if info, err := os.Stat(b.Path(c)); err != nil || !info.Mode().IsRegular() {
+			return version{}, nil, fmt.Errorf("the folder %s has no program %s: put kube-apiserver and etcd there, or name no folder to have them built", dir, binaryName(c))
+		}
+	}
+	if b.Version, err = reportedVersion(ctx, b.Path(APIServer)); err != nil {
+		return version{}, nil, err
+	}
+	m := reportedPattern.FindStringSubmatch(b.Version)
+	if m == nil {
+		return version{}, nil, fmt.Errorf("%s says that its version is %q, which is none: it was built without version stamps", b.Path(APIServer), b.Version)
+	}
+	minor, _ := strconv.Atoi(m[1]) // the pattern admits digits only
+	patch, _ := strconv.Atoi(m[2])
+	v := version{minor, patch}
+	if want != "" {
+		w, err := parseVersion(want)
+		if err != nil {
+			return version{}, nil, err
+		}
+		if w != v {
+			return version{}, nil, fmt.Errorf("%s is Kubernetes %s, not %s as asked for", b.Path(APIServer), b.Version, w)
+		}
+	}
+	etcd, err := firstLine(ctx, b.Path(Etcd), "--version")
+	if err != nil {
+		return version{}, nil, err
+	}
+	number, ok := strings.CutPrefix(etcd, "etcd Version: ")
+	if !ok {
+		return version{}, nil, fmt.Errorf("%s --version printed %q instead of an etcd version", b.Path(Etcd), etcd)
+	}
+	b.EtcdVersion = "v" + number
+	if info, err := buildinfo.ReadFile(b.Path(APIServer)); err == nil {
+		b.GoVersion = info.GoVersion
+	}
+	return v, b, nil
+}
+
+// Describe implements candidate.Candidate.
+func (l *Lab) Describe() candidate.Description {
+	d := candidate.Description{
+		Implementation: "kubernetes",
+		Version:        l.binaries.Version,
+		Tier:           "lab",
+		Capabilities: []spec.Capability{
+			spec.ChosenServiceCIDR, spec.ExhaustibleRange, spec.DualStack, spec.SingleStack, spec.RestartControlPlane,
+		},
+		Components: map[string]string{},
+	}
+	if l.version.serviceCIDRAPI() {
+		d.Capabilities = append(d.Capabilities, spec.ServiceCIDRAPI, spec.ManageServiceCIDRs)
+	}
+	if v := l.binaries.EtcdVersion; v != "" {
+		d.Components["etcd"] = strings.TrimPrefix(v, "v")
+	}
+	if v := l.binaries.GoVersion; v != "" {
+		d.Components["go"] = strings.TrimPrefix(v, "go")
+	}
+	return d
+}
+
+// ControlPlane implements candidate.Candidate. Requests for the same ranges share an API server; an exclusive one
+// has it alone, after everything that an earlier user left was removed. Whoever holds a lease and asks for another
+// may wait for ever if the servers that may run are all leased.
+func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.ControlPlane, error) {
+	r, err := parseRanges(q, l.version)
+	if err != nil {
+		return nil, err
+	}
+	le, err := l.pool.acquire(ctx, r, q.Exclusive)
+	if err != nil {
+		return nil, err
+	}
+	return &controlPlane{lease: le, ranges: r, exclusive: q.Exclusive, server: le.member.server.(*apiServer)}, nil
+}
+
+// start is what the pool starts a server with.
+func (l *Lab) start(ctx context.Context, r ranges) (server, error) {
+	e, err := l.ensureEtcd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s, err := startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, r, false)
+	if err != nil {
+		return nil, err // not a nil *apiServer in an interface
+	}
+	return s, nil
+}
+
+// ensureEtcd starts etcd unless it runs. If it has died, the API servers that used it are of no use any more, and
+// the pool finds that out.
+func (l *Lab) ensureEtcd(ctx context.Context) (*etcd, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.closed {
+		return nil, errClosed
+	}
+	if l.etcd != nil && l.etcd.process.alive() {
+		return l.etcd, nil
+	}
+	var err error
+	if l.dir == nil {
+		if l.ca, err = newAuthority(); err != nil {
+			return nil, err
+		}
+		if l.dir, err = newRunDir(os.TempDir()); err != nil {
+			return nil, fmt.Errorf("make a folder for the lab: %w", err)
+		}
+	}
+	l.etcd, err = startEtcd(ctx, l.binaries, l.dir, false)
+	return l.etcd, err
+}
+
+// Close implements candidate.Candidate: it kills all servers and removes their files. It may be called more than once.
+func (l *Lab) Close(context.Context) error {
+	l.pool.close()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.closed = true
+	if l.etcd != nil {
+		l.etcd.process.kill()
+		l.etcd = nil
+	}
+	if l.dir == nil {
+		return nil
+	}
+	err := l.dir.remove()
+	if err == nil {
+		l.dir = nil
+	}
+	return err
+}
+
+// controlPlane is a lease as the suites see it.
+type controlPlane struct {
+	lease     *lease
+	ranges    ranges
+	exclusive bool
+	server    *apiServer
+}
+
+func (c *controlPlane) Access() candidate.Access { return c.server.client.access }
+
+func (c *controlPlane) ServiceCIDRs() []netip.Prefix { return c.ranges.serviceCIDRs() }
+
+func (c *controlPlane) NodePorts() (first, last int) {
+	return c.ranges.nodePorts.first, c.ranges.nodePorts.last
+}
+
+// Restart implements candidate.ControlPlane. It needs an exclusive lease: others would see their requests fail.
+func (c *controlPlane) Restart(ctx context.Context) error {
+	if !c.exclusive {
+		return errors.New("restart of a control plane that is not leased exclusively")
+	}
+	return c.server.restart(ctx)
+}
+
+func (c *controlPlane) Release() { c.lease.release() }

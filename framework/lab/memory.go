@@ -1,0 +1,17 @@
+package lab
+
+// serverMemory is what one API server with the small objects of a test needs at most, in bytes.
+const serverMemory = 400 << 20
+
+// maxServers bounds the number of API servers whatever the memory: more only compete for processors.
+const maxServers = 16
+
+// serversThatFit says how many API servers may run at a time: always one, and more while memory lasts.
+func serversThatFit() int {
+	available, ok := availableMemory()
+	if !ok {
+		return maxServers / 4
+	}
+	// One share is left for etcd and the suite itself.
+	return int(min(max(available/serverMemory-1, 1), maxServers))
+}

@@ -1,0 +1,167 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// command is a server to run.
+type command struct {
+	name, path string
+	args       []string
+	// log is the file that takes both outputs; an existing one is appended to.
+	log string
+	// detached processes survive this one.
+	detached bool
+}
+
+// process is a running server. All methods are safe for concurrent use.
+type process struct {
+	command
+	pid int
+	// started tells this process from a later one with the same pid.
+	started string
+	done    chan struct{}
+	exit    error // valid once done is closed
+
+	mu      sync.Mutex
+	killed  bool
+	process *os.Process
+}
+
+// startProcess runs a server in a process group of its own. Unless it is detached it dies with this process,
+// where the system can do that.
+func startProcess(c command) (*process, error) {
+	log, err := os.OpenFile(c.log, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	defer log.Close()
+	cmd := exec.Command(c.path, c.args...)
+	cmd.Stdout, cmd.Stderr = log, log
+	// etcd reads options from the environment; the user's are about another etcd.
+	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ETCD_") })
+	if err := spawn(cmd, c.detached); err != nil {
+		return nil, fmt.Errorf("start %s: %w", c.name, err)
+	}
+	p := &process{command: c, pid: cmd.Process.Pid, done: make(chan struct{}), process: cmd.Process}
+	p.started, _ = processStart(p.pid) // an unknown start time only keeps others from killing it
+	go func() {
+		p.exit = cmd.Wait()
+		close(p.done)
+	}()
+	return p, nil
+}
+
+// alive reports whether the server still runs.
+func (p *process) alive() bool {
+	select {
+	case <-p.done:
+		return false
+	default:
+		return true
+	}
+}
+
+// kill ends the server and its group at once and waits for its end.
+func (p *process) kill() {
+	p.mu.Lock()
+	if p.alive() && !p.killed {
+		p.killed = true
+		killGroup(p.process)
+	}
+	p.mu.Unlock()
+	<-p.done
+}
+
+// diedError says how a server that should run came to an end, with the last words of its log.
+func (p *process) diedError() error {
+	if !p.alive() && p.exit != nil {
+		return fmt.Errorf("%s ended: %w; its log ends with: %s", p.name, p.exit, logTail(p.log, 3))
+	}
+	return fmt.Errorf("%s ended; its log ends with: %s", p.name, logTail(p.log, 3))
+}
+
+// startError is diedError for a server that never got ready: errPortTaken if that is why.
+func (p *process) startError() error {
+	err := p.diedError()
+	if strings.Contains(err.Error(), "address already in use") || strings.Contains(err.Error(), "Only one usage of each socket address") {
+		return fmt.Errorf("%w: %w", errPortTaken, err)
+	}
+	return err
+}
+
+// logTail returns the last lines of a log that matter, joined: errors if there are any, else whatever came last.
+func logTail(path string, lines int) string {
+	const window = 16 << 10
+	f, err := os.Open(path)
+	if err != nil {
+		return "(no log: " + err.Error() + ")"
+	}
+	defer f.Close()
+	if size, err := f.Seek(0, io.SeekEnd); err == nil {
+		f.Seek(max(0, size-window), io.SeekStart)
+	}
+	b, err := io.ReadAll(f)
+	if err != nil {
+		return "(unreadable log: " + err.Error() + ")"
+	}
+	var all, severe []string
+	for line := range strings.Lines(string(b)) {
+		line = strings.TrimSpace(line)
+		if line == "" {
+			continue
+		}
+		line = strings.ReplaceAll(line[:min(len(line), 400)], "\t", " ")
+		all = append(all, line)
+		// klog marks the severity by the first letter, as in "E1121 02:15:22.638944 …".
+		if (line[0] == 'E' || line[0] == 'F') && len(line) > 5 && line[1] >= '0' && line[1] <= '9' || strings.Contains(line, "panic") {
+			severe = append(severe, line)
+		}
+	}
+	if len(severe) > 0 {
+		all = severe
+	}
+	if len(all) == 0 {
+		return "(nothing)"
+	}
+	return strings.Join(all[max(0, len(all)-lines):], " | ")
+}
+
+// reportedVersion asks a Kubernetes program for its version, for example "v1.37.1".
+func reportedVersion(ctx context.Context, path string) (string, error) {
+	out, err := firstLine(ctx, path, "--version")
+	if err != nil {
+		return "", err
+	}
+	v, ok := strings.CutPrefix(out, "Kubernetes ")
+	if !ok {
+		return "", fmt.Errorf("%s --version printed %q instead of a Kubernetes version", path, out)
+	}
+	return v, nil
+}
+
+// firstLine runs a program for at most ten seconds and returns the first line that it prints.
+func firstLine(ctx context.Context, path string, args ...string) (string, error) {
+	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("no answer in 10 seconds"))
+	defer cancel()
+	cmd := exec.CommandContext(ctx, path, args...)
+	cmd.WaitDelay = time.Second
+	out, err := cmd.Output()
+	if cause := context.Cause(ctx); cause != nil {
+		err = cause
+	}
+	if err != nil {
+		return "", fmt.Errorf("run %s %s: %w", path, strings.Join(args, " "), err)
+	}
+	line, _, _ := strings.Cut(string(out), "\n")
+	return strings.TrimSpace(line), nil
+}

@@ -1,0 +1,192 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+)
+
+const (
+	// runDirPrefix starts the names of the temporary folders of labs.
+	runDirPrefix = "conformance-lab-"
+	// recordFile names the file in such a folder that says whose it is and which processes belong to it.
+	recordFile = "processes.json"
+)
+
+// identity names a process for good: pids are used again, a pid with its start time is not.
+type identity struct {
+	PID     int    `json:"pid"`
+	Started string `json:"started"`
+}
+
+// self is the identity of this process.
+func self() identity {
+	started, _ := processStart(os.Getpid()) // unknown means that nobody can prove us dead
+	return identity{os.Getpid(), started}
+}
+
+// alive reports whether the process runs; if in doubt it says yes.
+func (i identity) alive() bool {
+	started, err := processStart(i.PID)
+	if err != nil {
+		return !errors.Is(err, fs.ErrNotExist)
+	}
+	return i.Started == "" || i.Started == started
+}
+
+// kill ends the process and its group if it is certain that it is the same process, and waits until it is gone.
+func (i identity) kill() error {
+	started, err := processStart(i.PID)
+	if err != nil || i.Started == "" || started != i.Started {
+		return nil
+	}
+	p, err := os.FindProcess(i.PID)
+	if err != nil {
+		return nil // it has just ended
+	}
+	if err := killGroup(p); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill process %d: %w", i.PID, err)
+	}
+	for deadline := time.Now().Add(10 * time.Second); i.alive(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			return fmt.Errorf("process %d does not end", i.PID)
+		}
+	}
+	return nil
+}
+
+// record is the content of recordFile.
+type record struct {
+	// Owner is the process that removes the folder. Detached folders belong to nobody; they are in use as long
+	// as one of their processes runs.
+	Owner     identity   `json:"owner"`
+	Detached  bool       `json:"detached,omitempty"`
+	Processes []identity `json:"processes,omitempty"`
+}
+
+// runDir is the temporary folder of a lab. Its methods are safe for concurrent use.
+type runDir struct {
+	path string
+	mu   sync.Mutex
+	rec  record
+}
+
+// newRunDir makes a folder in parent that belongs to this process.
+func newRunDir(parent string) (*runDir, error) {
+	path, err := os.MkdirTemp(parent, runDirPrefix)
+	if err != nil {
+		return nil, err
+	}
+	d := &runDir{path: path, rec: record{Owner: self()}}
+	if err := d.write(); err != nil {
+		os.RemoveAll(path)
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *runDir) file(name string) string { return filepath.Join(d.path, name) }
+
+// add records a process of the folder.
+func (d *runDir) add(p *process) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rec.Processes = append(d.rec.Processes, identity{p.pid, p.started})
+	return d.write()
+}
+
+// forget removes a process that has ended from the record.
+func (d *runDir) forget(p *process) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	kept := d.rec.Processes[:0]
+	for _, i := range d.rec.Processes {
+		if i != (identity{p.pid, p.started}) {
+			kept = append(kept, i)
+		}
+	}
+	d.rec.Processes = kept
+	d.write() // an ended process in the record does no harm: its identity is never used again
+}
+
+// detach gives up the ownership of the folder.
+func (d *runDir) detach() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.rec.Detached = true
+	return d.write()
+}
+
+func (d *runDir) write() error {
+	b, err := json.MarshalIndent(d.rec, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFileAtomically(d.file(recordFile), append(b, '\n'), 0o600)
+}
+
+// remove deletes the folder.
+func (d *runDir) remove() error { return os.RemoveAll(d.path) }
+
+// writeFileAtomically writes a file so that readers see either the old content or the whole new one.
+func writeFileAtomically(path string, content []byte, mode os.FileMode) error {
+	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(f.Name()) // gone already if all went well
+	_, err = f.Write(content)
+	err = errors.Join(err, f.Chmod(mode), f.Close())
+	if err != nil {
+		return err
+	}
+	return os.Rename(f.Name(), path)
+}
+
+// sweep removes the folders in parent, and ends the processes, that killed runs of this user left behind.
+// Folders whose owner still runs, or cannot be told, stay.
+func sweep(parent string) error {
+	paths, err := filepath.Glob(filepath.Join(parent, runDirPrefix+"*"))
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, path := range paths {
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !ownedByUser(info) {
+			continue
+		}
+		errs = append(errs, sweepDir(path))
+	}
+	return errors.Join(errs...)
+}
+
+func sweepDir(path string) error {
+	b, err := os.ReadFile(filepath.Join(path, recordFile))
+	if err != nil {
+		return nil // it is being made at this moment
+	}
+	var r record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return fmt.Errorf("%s: %w: remove that folder by hand", filepath.Join(path, recordFile), err)
+	}
+	if r.Detached {
+		for _, p := range r.Processes {
+			if p.alive() {
+				return nil
+			}
+		}
+	} else if r.Owner.alive() {
+		return nil
+	}
+	for _, p := range r.Processes {
+		if err := p.kill(); err != nil {
+			return err
+		}
+	}
+	return os.RemoveAll(path)
+}

@@ -1,0 +1,281 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// UpOptions say which control plane Up leaves running.
+type UpOptions struct {
+	Options
+	// Request chooses the ranges; Exclusive has no meaning here.
+	Request candidate.Request
+	// Kubeconfig is the file to write, which must not exist; empty means one among the files of the lab.
+	Kubeconfig string
+	// StateDir is where Down looks for what Up has started; empty means <user cache>/conformance.
+	StateDir string
+}
+
+// Running describes the control plane that Up has started.
+type Running struct {
+	// Version of Kubernetes, for example "v1.37.1".
+	Version      string   `json:"version"`
+	URL          string   `json:"url"`
+	Kubeconfig   string   `json:"kubeconfig"`
+	ServiceCIDRs []string `json:"serviceCIDRs"`
+	NodePorts    string   `json:"nodePorts"`
+	// Dir holds the data and the logs of the servers.
+	Dir string `json:"dir"`
+	// Servers are the processes.
+	Servers []identity `json:"servers"`
+}
+
+// alive reports whether all servers run.
+func (r *Running) alive() bool {
+	for _, p := range r.Servers {
+		if !p.alive() {
+			return false
+		}
+	}
+	return len(r.Servers) > 0
+}
+
+// AlreadyUpError says that a control plane runs already; there is one for each user.
+type AlreadyUpError struct{ Running *Running }
+
+func (e *AlreadyUpError) Error() string {
+	return fmt.Sprintf("a control plane is up already (Kubernetes %s, %s, kubeconfig %s): use it, or take it down first",
+		e.Running.Version, strings.Join(e.Running.ServiceCIDRs, ","), e.Running.Kubeconfig)
+}
+
+const (
+	stateFile     = "lab.json"
+	stateLockFile = "lab.lock"
+)
+
+func stateDir(dir string) (string, error) {
+	if dir != "" {
+		return dir, nil
+	}
+	d, err := os.UserCacheDir()
+	if err != nil {
+		return "", fmt.Errorf("find the user's cache folder (set HOME or XDG_CACHE_HOME): %w", err)
+	}
+	return filepath.Join(d, "conformance"), nil
+}
+
+// Up starts one control plane that goes on when this process ends, and returns once it is ready and its kubeconfig
+// is written. The error is an *AlreadyUpError if one runs. If Up fails or ctx ends, nothing is left.
+func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
+	dir, err := stateDir(o.StateDir)
+	if err != nil {
+		return nil, err
+	}
+	l, err := lockFile(ctx, filepath.Join(dir, stateLockFile), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err == nil {
+			l.unlock()
+		} else {
+			l.remove()
+		}
+	}()
+	if old, err := readState(dir); err != nil {
+		return nil, err
+	} else if old != nil && old.alive() {
+		return nil, &AlreadyUpError{old}
+	} else if old != nil { // killed, or the machine was restarted
+		if err := takeDown(dir, old); err != nil {
+			return nil, err
+		}
+	}
+	if o.Kubeconfig != "" {
+		if o.Kubeconfig, err = filepath.Abs(o.Kubeconfig); err != nil {
+			return nil, err
+		}
+		if _, err := os.Lstat(o.Kubeconfig); !errors.Is(err, fs.ErrNotExist) {
+			return nil, fmt.Errorf("kubeconfig %s: there is such a file already and it is left alone: name another", o.Kubeconfig)
+		}
+	}
+
+	v, b, err := obtain(ctx, o.Options)
+	if err != nil {
+		return nil, err
+	}
+	r, err := parseRanges(o.Request, v)
+	if err != nil {
+		return nil, err
+	}
+	if err := sweep(os.TempDir()); err != nil {
+		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
+	}
+	return startDetached(ctx, dir, o.Kubeconfig, v, b, r)
+}
+
+// startDetached starts the servers and writes down where they are.
+func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Binaries, r ranges) (_ *Running, err error) {
+	ca, err := newAuthority()
+	if err != nil {
+		return nil, err
+	}
+	d, err := newRunDir(os.TempDir())
+	if err != nil {
+		return nil, err
+	}
+	// Until the state is written this process owns the servers: if it is killed, the next one sweeps them.
+	var started []*process
+	defer func() {
+		if err != nil {
+			for _, p := range started {
+				p.kill()
+			}
+			d.remove()
+			os.Remove(filepath.Join(dir, stateFile))
+		}
+	}()
+	e, err := startEtcd(ctx, b, d, true)
+	if err != nil {
+		return nil, err
+	}
+	started = append(started, e.process)
+	s, err := startAPIServer(ctx, v, b, d, ca, e, r, true)
+	if err != nil {
+		return nil, err
+	}
+	s.client.close()
+	started = append(started, s.process)
+
+	run := &Running{
+		Version: b.Version, URL: s.client.access.URL, NodePorts: r.nodePorts.String(), Dir: d.path,
+		Kubeconfig: kubeconfig, Servers: d.rec.Processes,
+	}
+	if run.Kubeconfig == "" {
+		run.Kubeconfig = d.file("kubeconfig")
+	}
+	for _, p := range r.serviceCIDRs() {
+		run.ServiceCIDRs = append(run.ServiceCIDRs, p.String())
+	}
+	content, err := Kubeconfig(s.client.access)
+	if err != nil {
+		return nil, err
+	}
+	state, err := json.MarshalIndent(run, "", "  ")
+	if err != nil {
+		return nil, err
+	}
+	// The kubeconfig goes last: whoever waits for it finds everything else done.
+	if err := writeFileAtomically(filepath.Join(dir, stateFile), append(state, '\n'), 0o600); err != nil {
+		return nil, err
+	}
+	if err := d.detach(); err != nil {
+		return nil, err
+	}
+	if err := writeFileAtomically(run.Kubeconfig, content, 0o600); err != nil {
+		return nil, fmt.Errorf("write the kubeconfig: %w", err)
+	}
+	return run, nil
+}
+
+// Down stops what Up has started and removes every trace of it. It returns what was running, nil if nothing was.
+// stateDir is that of UpOptions.
+func Down(ctx context.Context, dir string) (*Running, error) {
+	dir, err := stateDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	l, err := lockFile(ctx, filepath.Join(dir, stateLockFile), nil)
+	if err != nil {
+		return nil, err
+	}
+	defer l.remove()
+	r, err := readState(dir)
+	if r == nil || err != nil {
+		return nil, err
+	}
+	return r, takeDown(dir, r)
+}
+
+// Status returns what Up has started and still runs, nil if there is nothing.
+func Status(dir string) (*Running, error) {
+	dir, err := stateDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	r, err := readState(dir)
+	if r == nil || err != nil || !r.alive() {
+		return nil, err
+	}
+	return r, nil
+}
+
+// takeDown ends the servers and removes their files, the state last so that a failure can be repeated.
+func takeDown(dir string, r *Running) error {
+	for i := len(r.Servers) - 1; i >= 0; i-- { // the API server before its storage
+		if err := r.Servers[i].kill(); err != nil {
+			return err
+		}
+	}
+	if ours(r) {
+		if err := os.Remove(r.Kubeconfig); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if strings.HasPrefix(filepath.Base(r.Dir), runDirPrefix) {
+		if err := os.RemoveAll(r.Dir); err != nil {
+			return err
+		}
+	}
+	return os.Remove(filepath.Join(dir, stateFile))
+}
+
+// ours reports whether the kubeconfig is still the one that Up has written.
+func ours(r *Running) bool {
+	b, err := os.ReadFile(r.Kubeconfig)
+	return err == nil && strings.Contains(string(b), r.URL)
+}
+
+// readState returns nil if Up has left no state.
+func readState(dir string) (*Running, error) {
+	path := filepath.Join(dir, stateFile)
+	b, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	var r Running
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil, fmt.Errorf("the state of the running control plane, %s, is damaged: end its kube-apiserver and etcd by hand and remove that file: %w", path, err)
+	}
+	return &r, nil
+}
+
+// Kubeconfig makes a kubeconfig that reaches an API server. It needs no other file.
+func Kubeconfig(a candidate.Access) ([]byte, error) {
+	const name = "conformance-lab"
+	type named map[string]any
+	return yaml.Marshal(map[string]any{
+		"apiVersion":      "v1",
+		"kind":            "Config",
+		"current-context": name,
+		"clusters":        []named{{"name": name, "cluster": named{"server": a.URL, "certificate-authority-data": a.CA}}},
+		"users":           []named{{"name": name, "user": named{"token": a.Token}}},
+		"contexts":        []named{{"name": name, "context": named{"cluster": name, "user": name}}},
+	})
+}
