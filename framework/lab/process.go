@@ -47,8 +47,7 @@ func startProcess(c command) (*process, error) {
 	defer log.Close()
 	cmd := exec.Command(c.path, c.args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	// etcd reads options from the environment; the user's are about another etcd.
-	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ETCD_") })
+	cmd.Env = serverEnvironment()
 	if err := spawn(cmd, c.detached); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
@@ -59,6 +58,11 @@ func startProcess(c command) (*process, error) {
 		close(p.done)
 	}()
 	return p, nil
+}
+
+// serverEnvironment is the user's without the options that etcd reads from it: they are about another etcd.
+func serverEnvironment() []string {
+	return slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ETCD_") })
 }
 
 // alive reports whether the server still runs.

@@ -77,7 +77,7 @@ func parseExpectations(name string, data []byte) (e Expectations, err error) {
 			bad("a reason is required")
 		}
 		if _, err := spec.ParseVersions(x.Versions); err != nil {
-			bad("%w", err)
+			bad("versions %q: %w", x.Versions, err)
 		}
 		if x.Expires != "" {
 			if _, err := time.Parse(time.DateOnly, x.Expires); err != nil {

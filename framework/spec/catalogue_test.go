@@ -85,7 +85,7 @@ func TestLoadRefuses(t *testing.T) {
 		want  string // a part of the error that tells what is wrong
 	}{
 		"bad YAML":                 {map[string]string{"documents.yaml": documentsFile, "x.yaml": "area: [allocation\n"}, "x.yaml: "},
-		"unknown field":            {one(map[string]string{"severity": "high"}), `unknown field "requirements[0].severity"`},
+		"unknown field":            {one(map[string]string{"severity": "high"}), `unknown field "severity"`},
 		"field given twice":        {map[string]string{"documents.yaml": documentsFile, "x.yaml": "area: allocation\narea: proxy\n"}, "already set"},
 		"wrong type":               {one(map[string]string{"needs": "ipvs"}), "x.yaml: "},
 		"unknown area":             {one(map[string]string{"area": "storage"}), `unknown area "storage"`},

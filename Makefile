@@ -1,0 +1,66 @@
+# Everything here needs Go 1.26 and make; nothing is downloaded but Go modules.
+BIN        := bin/conformance
+REPORT_DIR ?= conformance-report
+VERSIONS   ?= v1.37.1
+FUZZ_TIME  ?= 60s
+
+.PHONY: conformance build test lab lab-repeat selftest verify generate fuzz bench lint cross clean
+
+## conformance: build, run everything on the reference, print the verdict and where the reports are
+conformance: build
+	$(BIN) run --report-dir $(REPORT_DIR)
+
+build:
+	go build -o $(BIN) ./cmd/conformance
+
+## test: unit tests, and both suites on the reference; no root, no network beyond Go modules
+test: build
+	go test ./...
+	cd docs/examples/allocator && go test ./...
+	$(BIN) run --report-dir $(REPORT_DIR)/reference
+
+## lab: both suites on the real API server, for each of VERSIONS (built from Go modules the first time)
+lab: build
+	for v in $(VERSIONS); do $(BIN) run --tier lab --kubernetes-version $$v --report-dir $(REPORT_DIR)/lab-$$v || exit $$?; done
+
+## lab-repeat: RUNS lab runs in a row; fails if a verdict differs from run to run
+RUNS ?= 50
+lab-repeat: build
+	go run ./hack/labrepeat -n $(RUNS) $(BIN) run --tier lab
+
+## selftest: the checks against every fault
+selftest: build
+	$(BIN) selftest --report-dir $(REPORT_DIR)/selftest
+
+## verify: catalogue, checks, faults, expectations and generated files agree
+verify: build
+	go vet ./...
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
+	go test ./framework/spec
+	$(BIN) verify docs/specification.md
+
+## generate: ID constants and docs/specification.md from the catalogue
+generate:
+	go generate ./framework/spec
+	go build -o $(BIN) ./cmd/conformance
+	$(BIN) verify --write docs/specification.md
+
+## fuzz: every fuzz target for FUZZ_TIME
+fuzz:
+	./hack/fuzz.sh $(FUZZ_TIME)
+
+## bench: the reference allocator beside Kubernetes' own, and the suites as a whole
+bench: build
+	cd bench && go test -run '^$$' -bench . -count 5 ./... | go run ./ratio
+
+## lint: golangci-lint and actionlint from the tools module
+lint:
+	go tool -modfile=tools/go.mod golangci-lint run ./...
+	go tool -modfile=tools/go.mod actionlint
+
+## cross: the program builds for every supported platform
+cross:
+	for os in linux darwin windows; do for arch in amd64 arm64; do echo $$os/$$arch; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 go build -o /dev/null ./cmd/conformance || exit 1; done; done
+
+clean:
+	rm -rf bin conformance-report

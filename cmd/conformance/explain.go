@@ -1,0 +1,93 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+func newExplain() *cobra.Command {
+	return &cobra.Command{
+		Use:   "explain ID",
+		Short: "explain a requirement: what it demands, from where, how it is checked, which faults it catches",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("name one requirement, such as alloc-upper-band-first; `conformance list` shows them")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r := spec.Default().Get(spec.ID(args[0]))
+			if r == nil {
+				return usage("unknown requirement %q%s; `conformance list` shows them", args[0], similar(args[0]))
+			}
+			explain(cmd.OutOrStdout(), r)
+			return nil
+		},
+	}
+}
+
+func similar(name string) string {
+	var near []string
+	for _, r := range spec.Default().Requirements {
+		if strings.Contains(string(r.ID), strings.ToLower(name)) && len(near) < 3 {
+			near = append(near, string(r.ID))
+		}
+	}
+	if len(near) == 0 {
+		return ""
+	}
+	return " (did you mean " + strings.Join(near, " or ") + "?)"
+}
+
+func explain(out io.Writer, r *spec.Requirement) {
+	field := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(out, "%-12s %s\n", name, value)
+		}
+	}
+	fmt.Fprintf(out, "%s (%s)\n  %s\n\n", r.ID, r.Level, r.Statement)
+	for _, s := range r.Sources {
+		id, section, _ := strings.Cut(s, "#")
+		for _, d := range spec.Default().Documents {
+			if d.ID == id {
+				field("source", fmt.Sprintf("%s, section %s\n%-12s %s", d.Title, section, "", d.URL))
+			}
+		}
+	}
+	field("feature", r.Feature)
+	field("versions", r.Versions)
+	var needs []string
+	for _, n := range r.Needs {
+		needs = append(needs, string(n))
+	}
+	field("needs", strings.Join(needs, ", "))
+	for _, d := range checksByRequirement()[r.ID] {
+		on := ""
+		if len(d.ServiceCIDRs) > 0 {
+			on = "\n" + fmt.Sprintf("%-12s on %s", "", strings.Join(d.ServiceCIDRs, ", "))
+		}
+		_, text, _ := strings.Cut(d.Name, ": ")
+		field("check", fmt.Sprintf("%s (%s)%s", text, d.Location, on))
+	}
+	field("unchecked", r.Unchecked)
+	for _, f := range fault.All() {
+		if slices.Contains(f.Breaks, r.ID) {
+			field("fault", f.Name+": "+f.Description)
+		}
+	}
+	field("notes", r.Notes)
+	for _, d := range r.Deviations {
+		versions := ""
+		if d.Versions != "" {
+			versions = " " + d.Versions
+		}
+		field("deviation", fmt.Sprintf("%s%s: %s (%s)", d.Implementation, versions, d.Behavior, d.Source))
+	}
+}

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab"
+)
+
+func newLab() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "lab",
+		Short: "the real control plane by itself: build, up, down",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newLabBuild(), newLabUp(), newLabDown())
+	return cmd
+}
+
+func newLabBuild() *cobra.Command {
+	version := lab.DefaultVersion
+	cmd := &cobra.Command{
+		Use:   "build",
+		Short: "build kube-apiserver and etcd from Go modules into the cache",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			shown := newBuildProgress(cmd.OutOrStdout())
+			b, err := lab.Build(cmd.Context(), lab.BuildOptions{Version: version, Progress: shown.show})
+			shown.end()
+			if err != nil {
+				return labError(cmd.Context(), err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Kubernetes %s, etcd %s: %s\n", b.Version, b.EtcdVersion, b.Dir)
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&version, "kubernetes-version", version, "Kubernetes version")
+	return cmd
+}
+
+func newLabUp() *cobra.Command {
+	o := lab.UpOptions{}
+	var cidrs string
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "start a control plane that stays, and write a kubeconfig",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := cmd.OutOrStdout()
+			ranges, err := parseServiceCIDR(cidrs)
+			if err != nil {
+				return usage("--service-cidr %s: %w", cidrs, err)
+			}
+			shown := newBuildProgress(out)
+			o.Progress, o.Request = shown.show, candidate.Request{ServiceCIDRs: ranges}
+			running, err := lab.Up(cmd.Context(), o)
+			shown.end()
+			if err != nil {
+				return labError(cmd.Context(), err)
+			}
+			fmt.Fprintf(out, "Kubernetes %s with Service range %s is up at %s\n", running.Version, strings.Join(running.ServiceCIDRs, ","), running.URL)
+			fmt.Fprintf(out, "  kubectl --kubeconfig %s get services\n  conformance lab down\n", running.Kubeconfig)
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version (default "+lab.DefaultVersion+")")
+	flags.StringVar(&o.BinDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file to write; it must not exist")
+	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16", "Service range; two joined by a comma are dual stack")
+	return cmd
+}
+
+func newLabDown() *cobra.Command {
+	return &cobra.Command{
+		Use:   "down",
+		Short: "stop the control plane and remove every trace of it",
+		Args:  cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			running, err := lab.Down(cmd.Context(), "")
+			if err != nil {
+				return labError(cmd.Context(), err)
+			}
+			if running == nil {
+				fmt.Fprintln(cmd.OutOrStdout(), "nothing is up")
+				return nil
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "Kubernetes %s at %s is down\n", running.Version, running.URL)
+			return nil
+		},
+	}
+}
+
+func openLab(ctx context.Context, out io.Writer, version, binDir string) (candidate.Candidate, error) {
+	if binDir != "" && version == lab.DefaultVersion {
+		version = "" // whatever the folder holds
+	}
+	shown := newBuildProgress(out)
+	l, err := lab.New(ctx, lab.Options{Version: version, BinDir: binDir, Progress: shown.show})
+	shown.end()
+	if err != nil {
+		return nil, labError(ctx, err)
+	}
+	return l, nil
+}
+
+// labError gives an error of the lab its exit code: a tier that cannot run is a matter of configuration.
+func labError(ctx context.Context, err error) error {
+	if e := interrupted(ctx, err); e != nil {
+		return e
+	}
+	return usage("%w", err)
+}
+
+// buildProgress shows a build: one line drawn anew on a terminal, one line a stage in a pipe.
+type buildProgress struct {
+	out      io.Writer
+	terminal bool
+	stage    string
+	start    time.Time
+}
+
+func newBuildProgress(out io.Writer) *buildProgress {
+	return &buildProgress{out: out, terminal: isTerminal(out), start: time.Now()}
+}
+
+func (p *buildProgress) show(stage string, done, total int) {
+	if !p.terminal {
+		if stage != p.stage {
+			fmt.Fprintln(p.out, stage)
+		}
+		p.stage = stage
+		return
+	}
+	p.stage = stage
+	count := ""
+	if total > 0 {
+		count = fmt.Sprintf(" %d/%d", done, total)
+	}
+	fmt.Fprintf(p.out, "\r\x1b[K%s%s, %.0f s", stage, count, time.Since(p.start).Seconds())
+}
+
+func (p *buildProgress) end() {
+	if p.terminal && p.stage != "" {
+		fmt.Fprint(p.out, "\r\x1b[K")
+	}
+}

@@ -1,0 +1,76 @@
+// Command conformance judges an implementation of Kubernetes Services against the compiled specification.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/runner"
+
+	_ "github.com/service-conformance/conformance/suites/allocation"
+	_ "github.com/service-conformance/conformance/suites/apischema"
+)
+
+func main() {
+	if runner.IsWorker() {
+		os.Exit(runner.Work())
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	err := newRoot().ExecuteContext(ctx)
+	code := report.ExitConformant
+	if err != nil {
+		code = report.ExitUsage // what cobra refuses is wrong usage
+		if e := (*exitError)(nil); errors.As(err, &e) {
+			code = e.code
+		}
+		if text := err.Error(); text != "" {
+			fmt.Fprintln(os.Stderr, "conformance:", text)
+		}
+	}
+	os.Exit(code)
+}
+
+func newRoot() *cobra.Command {
+	root := &cobra.Command{
+		Use:           "conformance",
+		Short:         "prove that a Kubernetes Service is implemented as documented",
+		Long:          "conformance holds the compiled specification of Kubernetes Services and judges any implementation against it.",
+		SilenceUsage:  true,
+		SilenceErrors: true,
+		Args:          cobra.NoArgs,
+		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	root.AddCommand(newRun(), newList(), newExplain(), newServe(), newLab(), newSelftest(), newVerify(), newVersion())
+	return root
+}
+
+// exitError ends the program with a code. An empty error prints nothing.
+type exitError struct {
+	code int
+	err  error
+}
+
+func (e *exitError) Error() string {
+	if e.err == nil {
+		return ""
+	}
+	return e.err.Error()
+}
+
+func (e *exitError) Unwrap() error { return e.err }
+
+func usage(format string, args ...any) error {
+	return &exitError{report.ExitUsage, fmt.Errorf(format, args...)}
+}
+
+func harness(format string, args ...any) error {
+	return &exitError{report.ExitHarness, fmt.Errorf(format, args...)}
+}

@@ -1,0 +1,186 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+	"golang.org/x/term"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/runner"
+)
+
+type runFlags struct {
+	tierFlags
+	runner.Selection
+	parallel     int
+	reportDir    string
+	expectations string
+	seed         int64
+}
+
+func newRun() *cobra.Command {
+	f := &runFlags{}
+	cmd := &cobra.Command{
+		Use:   "run",
+		Short: "judge a candidate",
+		Long: `Judge a candidate with the checks of the suites.
+
+Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is not (or an expected failure passed),
+2 nothing is non-conformant but something is unknown, 64 wrong usage or configuration, 70 the harness itself broke.`,
+		Example: `  conformance run
+  conformance run --focus 'alloc-*' --service-cidr 10.96.0.0/24
+  conformance run --tier lab --kubernetes-version v1.36.3 --report-dir out
+  conformance run --fault lower-band-first`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
+	}
+	f.tierFlags.register(cmd.Flags())
+	flags := cmd.Flags()
+	flags.StringSliceVar(&f.Suites, "suite", nil, "suites to run (default all)")
+	flags.StringSliceVar(&f.Focus, "focus", nil, "requirement IDs or globs on them, such as 'alloc-*' (default all)")
+	flags.StringSliceVar(&f.Features, "feature", nil, "features that the candidate claims (default all)")
+	flags.StringArrayVar(&f.ServiceCIDRs, "service-cidr", nil, "Service ranges to run on instead of the matrix; two joined by a comma are dual stack")
+	flags.BoolVar(&f.Slow, "slow", false, "also run slow checks: fill a /20 and a /16")
+	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 4 elsewhere)")
+	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for junit_01.xml and report.json")
+	flags.StringVar(&f.expectations, "expectations", "", "file of known deviations (default: the published list for the candidate); \"none\" uses no list")
+	flags.Int64Var(&f.seed, "seed", 0, "seed of random choices (default: a new one, printed)")
+	return cmd
+}
+
+func (f *runFlags) run(ctx context.Context, out io.Writer) error {
+	if err := f.validate(); err != nil {
+		return err
+	}
+	if f.seed == 0 {
+		f.seed = rand.Int64N(1<<31-1) + 1
+	}
+	planned := runner.Plan(f.Selection)
+	if err := f.Selection.Validate(check.Declarations()); err != nil {
+		return usage("%w", err)
+	}
+	if planned == 0 {
+		return usage("no check matches the selection; `conformance list` shows the requirements and their checks")
+	}
+	palette, terminal := report.Palette{}, isTerminal(out)
+	if terminal {
+		palette = report.Colours
+	}
+	// Everything that can be wrong about the configuration is found before anything is started or written.
+	expectations, err := f.readExpectations()
+	if err != nil {
+		return usage("%w", err)
+	}
+	c, err := f.tierFlags.open(ctx, out, f.ServiceCIDRs, uint64(f.seed))
+	if err != nil {
+		return err
+	}
+	defer func() {
+		closing, cancel := context.WithTimeout(context.Background(), time.Minute)
+		defer cancel()
+		if err := c.Close(closing); err != nil {
+			fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
+		}
+	}()
+	what := c.Describe()
+	if f.expectations == "" && len(what.Faults) == 0 {
+		if expectations, err = report.PublishedExpectations(what.Implementation); err != nil {
+			return harness("%w", err)
+		}
+	}
+	folder, err := report.OpenFolder(f.reportDir)
+	if err != nil {
+		return usage("%w", err)
+	}
+	fmt.Fprintf(out, "%s: %d checks, suite %s, seed %d\n", title(&what), planned, check.BuildVersion(), f.seed)
+
+	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations}
+	progress := runner.NewProgress(out, terminal, planned)
+	var results []check.Result
+	var lost error
+	err = runner.Run(ctx, runner.Options{Selection: f.Selection, Candidate: c, Parallel: f.workers(), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
+		progress.Event(e)
+		if e.Result == nil {
+			return
+		}
+		results = append(results, *e.Result)
+		lost = errors.Join(lost, folder.Add(e.Result))
+		one := report.Build(run, []check.Result{*e.Result})
+		var text strings.Builder
+		report.WriteFailure(&text, palette, &one.Checks[0])
+		if text.Len() > 0 {
+			progress.Println(text.String())
+		}
+	}})
+	progress.Stop()
+	run.Duration = time.Since(run.Started)
+	run.Interrupted = ctx.Err() != nil
+	r := report.Build(run, results)
+	paths, writeErr := folder.Finish(r)
+	r.WriteSummary(out, palette)
+	if len(paths) > 0 {
+		fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
+	}
+	if err = errors.Join(err, lost, writeErr); err != nil {
+		return harness("%w", err)
+	}
+	if r.NotRun > 0 && !run.Interrupted {
+		return harness("%d of %d checks gave no result: a worker died", r.NotRun, planned)
+	}
+	if code := r.ExitCode(); code != 0 {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+func (f *runFlags) validate() error {
+	if f.parallel < 0 {
+		return usage("--parallel %d: the number of workers must be positive", f.parallel)
+	}
+	for _, entry := range f.ServiceCIDRs {
+		if _, err := parseServiceCIDR(entry); err != nil {
+			return usage("--service-cidr %s: %w", entry, err)
+		}
+	}
+	return f.tierFlags.validate()
+}
+
+func (f *runFlags) workers() int {
+	switch {
+	case f.parallel > 0:
+		return f.parallel
+	case f.tier == "reference":
+		return 1
+	}
+	return 4
+}
+
+func (f *runFlags) readExpectations() (report.Expectations, error) {
+	if f.expectations == "" || f.expectations == "none" {
+		return report.Expectations{}, nil
+	}
+	return report.ReadExpectations(f.expectations)
+}
+
+func title(d *candidate.Description) string {
+	text := fmt.Sprintf("%s %s (tier %s)", d.Implementation, d.Version, d.Tier)
+	if len(d.Faults) > 0 {
+		text += " with fault " + strings.Join(d.Faults, ", ")
+	}
+	return text
+}
+
+func isTerminal(out io.Writer) bool {
+	file, ok := out.(*os.File)
+	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"io"
+
+	"github.com/spf13/pflag"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/cluster"
+	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/reference"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+)
+
+// tierFlags choose and configure what is under test.
+type tierFlags struct {
+	tier       string
+	faults     []string
+	version    string
+	binDir     string
+	kubeconfig string
+}
+
+func (f *tierFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&f.tier, "tier", "reference", "where the candidate runs: reference (in this process), lab (real kube-apiserver and etcd) or cluster (any kubeconfig)")
+	flags.StringSliceVar(&f.faults, "fault", nil, "deliberate bugs to start the reference with")
+	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab")
+	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
+}
+
+func (f *tierFlags) validate() error {
+	switch f.tier {
+	case "reference", "lab", "cluster":
+	case "kind":
+		return usage("tier kind is not part of this release; there are reference, lab and cluster")
+	default:
+		return usage("unknown tier %q; there are reference, lab and cluster", f.tier)
+	}
+	if _, err := fault.Parse(f.faults...); err != nil {
+		return usage("%w", err)
+	}
+	switch {
+	case len(f.faults) > 0 && f.tier != "reference":
+		return usage("--fault is for --tier reference: a real API server has only its own bugs")
+	case f.binDir != "" && f.tier != "lab":
+		return usage("--kubernetes-bin-dir is for --tier lab")
+	case f.kubeconfig != "" && f.tier != "cluster":
+		return usage("--kubeconfig is for --tier cluster")
+	case f.kubeconfig == "" && f.tier == "cluster":
+		return usage("--tier cluster needs --kubeconfig")
+	}
+	return nil
+}
+
+// open makes the candidate. Its errors carry their exit code.
+func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []string, seed uint64) (candidate.Candidate, error) {
+	switch f.tier {
+	case "lab":
+		return openLab(ctx, out, f.version, f.binDir)
+	case "cluster":
+		return openCluster(ctx, f.kubeconfig, serviceCIDRs)
+	}
+	faults, err := fault.Parse(f.faults...)
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	c, err := reference.New(reference.Options{Faults: faults, Seed: seed})
+	if err != nil {
+		return nil, harness("start the reference: %w", err)
+	}
+	return c, nil
+}
+
+func openCluster(ctx context.Context, kubeconfig string, serviceCIDRs []string) (candidate.Candidate, error) {
+	o := cluster.Options{Kubeconfig: kubeconfig}
+	if len(serviceCIDRs) > 1 {
+		return nil, usage("a cluster has one Service range (or two joined by a comma), not %d", len(serviceCIDRs))
+	}
+	for _, entry := range serviceCIDRs {
+		ranges, err := parseServiceCIDR(entry)
+		if err != nil {
+			return nil, usage("--service-cidr %s: %w", entry, err)
+		}
+		o.ServiceCIDRs = ranges
+	}
+	c, err := cluster.Open(ctx, o)
+	if err != nil {
+		if e := interrupted(ctx, err); e != nil {
+			return nil, e
+		}
+		return nil, usage("%w", err)
+	}
+	return c, nil
+}
+
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+		return &exitError{code: 2, err: errors.New("interrupted")}
+	}
+	return nil
+}

@@ -1,0 +1,21 @@
+package main
+
+import (
+	"fmt"
+	"runtime"
+
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/check"
+)
+
+func newVersion() *cobra.Command {
+	return &cobra.Command{
+		Use:   "version",
+		Short: "print the version of the suite",
+		Args:  cobra.NoArgs,
+		Run: func(cmd *cobra.Command, _ []string) {
+			fmt.Fprintf(cmd.OutOrStdout(), "conformance %s %s %s/%s\n", check.BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
+		},
+	}
+}

@@ -1,0 +1,134 @@
+package lab
+
+import (
+	"bufio"
+	"errors"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// startForever starts a process that goes on until it is killed.
+func startForever(t *testing.T) *process {
+	t.Helper()
+	p, err := startProcess(command{name: "forever", path: filepath.Join(installFakes(t, "forever"), binaryName("forever")), log: filepath.Join(t.TempDir(), "log")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+func TestKillEndsAProcess(t *testing.T) {
+	p := startForever(t)
+	if !p.alive() {
+		t.Fatal(p.diedError())
+	}
+	p.kill()
+	if p.alive() {
+		t.Error("alive after kill")
+	}
+	p.kill() // again, without harm
+	if _, err := processStart(p.pid); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the start time of an ended process: %v", err)
+	}
+}
+
+func TestProcessStartTellsProcessesApart(t *testing.T) {
+	a, err := processStart(os.Getpid())
+	if err != nil || a == "" {
+		t.Fatalf("this process: %q, %v", a, err)
+	}
+	if again, _ := processStart(os.Getpid()); again != a {
+		t.Errorf("this process started at %q and at %q", a, again)
+	}
+	if p := startForever(t); p.started == "" {
+		t.Error("no start time of a child")
+	}
+}
+
+func TestProcessesDieWithTheirParent(t *testing.T) {
+	if runtime.GOOS != "linux" {
+		t.Log("only Linux ties the life of a process to its parent; elsewhere sweep finds it")
+		return
+	}
+	programs := installFakes(t, "parent", "forever")
+	parent := exec.Command(filepath.Join(programs, "parent"), filepath.Join(programs, "forever"), filepath.Join(t.TempDir(), "log"))
+	out, err := parent.StdoutPipe()
+	must(t, err)
+	must(t, parent.Start())
+	line, err := bufio.NewReader(out).ReadString('\n')
+	if err != nil {
+		t.Fatal(err)
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(line))
+	must(t, err)
+	started, err := processStart(pid)
+	must(t, err)
+	must(t, parent.Process.Kill())
+	if err := parent.Wait(); err == nil {
+		t.Error("the killed parent ended well")
+	}
+	for {
+		if now, err := processStart(pid); err != nil || now != started {
+			return // the test's own time limit ends the wait for a child that lives on
+		}
+		runtime.Gosched()
+	}
+}
+
+func TestADeadServerIsExplainedByItsLog(t *testing.T) {
+	t.Setenv("FAKE_APISERVER_ERROR", "the range is too small")
+	p, err := startProcess(command{name: "kube-apiserver", path: filepath.Join(installFakes(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log")})
+	must(t, err)
+	<-p.done
+	if err := p.startError(); !strings.Contains(err.Error(), "the range is too small") || errors.Is(err, errPortTaken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestATakenPortIsRecognized(t *testing.T) {
+	t.Setenv("FAKE_APISERVER_ERROR", "listen tcp 127.0.0.1:20000: bind: address already in use")
+	p, err := startProcess(command{name: "kube-apiserver", path: filepath.Join(installFakes(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log")})
+	must(t, err)
+	<-p.done
+	if err := p.startError(); !errors.Is(err, errPortTaken) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestLogTail(t *testing.T) {
+	for name, c := range map[string]struct{ log, want string }{
+		"empty":          {"", "(nothing)"},
+		"plain":          {"one\ntwo\n\nthree\nfour\n", "two | three | four"},
+		"errors first":   {"I1121 02:15:22 fine\nE1121 02:15:23 broken\nI1121 02:15:24 fine again\n", "E1121 02:15:23 broken"},
+		"not a severity": {"Everything is well\n", "Everything is well"},
+		"long":           {strings.Repeat("x", 50<<10) + "\nend\n", strings.Repeat("x", 400) + " | end"},
+	} {
+		path := filepath.Join(t.TempDir(), "log")
+		must(t, os.WriteFile(path, []byte(c.log), 0o600))
+		if got := logTail(path, 3); got != c.want {
+			t.Errorf("%s: %q, want %q", name, got, c.want)
+		}
+	}
+	if got := logTail(filepath.Join(t.TempDir(), "none"), 3); !strings.Contains(got, "no log") {
+		t.Errorf("missing log: %q", got)
+	}
+}
+
+func TestTheUsersEtcdSettingsStayOut(t *testing.T) {
+	t.Setenv("ETCD_DATA_DIR", "/elsewhere")
+	for _, s := range serverEnvironment() {
+		if strings.HasPrefix(s, "ETCD_") {
+			t.Errorf("%s reaches the servers", s)
+		}
+	}
+	if len(serverEnvironment()) == 0 {
+		t.Error("the environment is empty")
+	}
+}

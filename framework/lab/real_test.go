@@ -1,0 +1,64 @@
+//go:build lab
+
+// Tests on the real programs, which are built on the first run: go test -tags lab ./framework/lab
+
+package lab
+
+import (
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+func newRealLab(t *testing.T) *Lab {
+	t.Helper()
+	l, err := New(t.Context(), Options{Version: os.Getenv("KUBERNETES_VERSION")})
+	must(t, err)
+	t.Cleanup(func() { must(t, l.Close(t.Context())) })
+	return l
+}
+
+// TestTheServerRefusesWhatTheLabCallsUnavailable keeps the reasons that the lab gives true.
+func TestTheServerRefusesWhatTheLabCallsUnavailable(t *testing.T) {
+	l := newRealLab(t)
+	for _, cidr := range []string{"10.96.0.0/30", "10.96.0.0/32", "fd00::/126"} {
+		if _, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes(cidr)}); !candidate.IsUnavailable(err) {
+			t.Errorf("%s: %v, want unavailable", cidr, err)
+		}
+		_, err := l.start(t.Context(), ranges{primary: prefixes(cidr)[0], nodePorts: defaultNodePorts})
+		if err == nil || !strings.Contains(err.Error(), "must be at least 8 IP addresses") {
+			t.Errorf("%s: the real server says %v", cidr, err)
+		}
+	}
+}
+
+func TestRealControlPlane(t *testing.T) {
+	l := newRealLab(t)
+	q := candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/29", "fd00::/112"), Exclusive: true}
+	cp, err := l.ControlPlane(t.Context(), q)
+	must(t, err)
+	c := cp.(*controlPlane).server.client
+	const services = "/api/v1/namespaces/default/services"
+	create := func(name string) error {
+		return c.call(t.Context(), http.MethodPost, services, "application/json", []byte(`{"metadata":{"name":"`+name+`"},"spec":{"ports":[{"port":80}]}}`), nil)
+	}
+	for _, name := range []string{"a", "b", "c", "d", "e"} { // with "kubernetes" all usable addresses of the range
+		must(t, create(name))
+	}
+	if err := create("f"); err == nil || !strings.Contains(err.Error(), "full") {
+		t.Errorf("one more: %v", err)
+	}
+	must(t, cp.Restart(t.Context()))
+	must(t, c.get(t.Context(), services+"/e", nil))
+	cp.Release()
+
+	cp, err = l.ControlPlane(t.Context(), q)
+	must(t, err)
+	defer cp.Release()
+	for _, name := range []string{"a", "b", "c", "d", "e"} {
+		must(t, create(name))
+	}
+}

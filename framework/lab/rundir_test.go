@@ -1,0 +1,135 @@
+package lab
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+)
+
+// deadIdentity is a process that certainly does not run: this one, started at another time.
+func deadIdentity() identity { return identity{os.Getpid(), "never"} }
+
+// leave makes a folder as a run leaves it.
+func leave(t *testing.T, parent string, r record) string {
+	t.Helper()
+	d, err := newRunDir(parent)
+	must(t, err)
+	d.rec = r
+	must(t, d.write())
+	return d.path
+}
+
+func exists(t *testing.T, path string) bool {
+	t.Helper()
+	_, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
+	parent := t.TempDir()
+	child := startForever(t)
+	dir := leave(t, parent, record{Owner: deadIdentity(), Processes: []identity{{child.pid, child.started}}})
+	must(t, sweep(parent))
+	if exists(t, dir) {
+		t.Error("the folder is still there")
+	}
+	<-child.done // it was killed, or this never ends
+}
+
+func TestSweepLeavesOthersAlone(t *testing.T) {
+	parent := t.TempDir()
+	child := startForever(t)
+	live := identity{child.pid, child.started}
+	otherStart := identity{child.pid, "another time"}
+	kept := map[string]string{
+		"of a running owner":                 leave(t, parent, record{Owner: self(), Processes: []identity{live}}),
+		"of an owner whose start is unknown": leave(t, parent, record{Owner: identity{PID: os.Getpid()}}),
+		"detached and running":               leave(t, parent, record{Owner: deadIdentity(), Detached: true, Processes: []identity{deadIdentity(), live}}),
+	}
+	unfinished, err := os.MkdirTemp(parent, runDirPrefix)
+	must(t, err)
+	kept["being made"] = unfinished
+	kept["of another program"] = filepath.Join(parent, "something")
+	must(t, os.Mkdir(kept["of another program"], 0o755))
+	gone := leave(t, parent, record{Owner: deadIdentity(), Processes: []identity{otherStart}})
+
+	must(t, sweep(parent))
+	for name, dir := range kept {
+		if !exists(t, dir) {
+			t.Errorf("the folder %s was removed", name)
+		}
+	}
+	if exists(t, gone) {
+		t.Error("the folder of a dead owner is still there")
+	}
+	if !child.alive() {
+		t.Error("a process was killed that only has the pid of a recorded one")
+	}
+}
+
+func TestSweepRemovesDetachedFoldersWithoutProcesses(t *testing.T) {
+	parent := t.TempDir()
+	dir := leave(t, parent, record{Owner: self(), Detached: true, Processes: []identity{deadIdentity()}})
+	must(t, sweep(parent))
+	if exists(t, dir) {
+		t.Error("the folder is still there")
+	}
+}
+
+func TestSweepReportsADamagedRecord(t *testing.T) {
+	parent := t.TempDir()
+	dir := leave(t, parent, record{Owner: deadIdentity()})
+	must(t, os.WriteFile(filepath.Join(dir, recordFile), []byte("{"), 0o600))
+	if err := sweep(parent); err == nil {
+		t.Error("no error")
+	}
+	if !exists(t, dir) {
+		t.Error("a folder was removed of which nobody knows whose it is")
+	}
+}
+
+func TestRunDirRecordsItsProcesses(t *testing.T) {
+	d, err := newRunDir(t.TempDir())
+	must(t, err)
+	read := func() (r record) {
+		b, err := os.ReadFile(d.file(recordFile))
+		must(t, err)
+		must(t, json.Unmarshal(b, &r))
+		return r
+	}
+	child := startForever(t)
+	must(t, d.add(child))
+	if r := read(); r.Owner != self() || len(r.Processes) != 1 || r.Processes[0].PID != child.pid || !r.Processes[0].alive() {
+		t.Errorf("recorded %+v", r)
+	}
+	d.forget(child)
+	if r := read(); len(r.Processes) != 0 {
+		t.Errorf("recorded %+v", r)
+	}
+	must(t, d.remove())
+	if exists(t, d.path) {
+		t.Error("the folder is still there")
+	}
+}
+
+func TestWriteFileAtomicallyReplaces(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "file")
+	for _, content := range []string{"one", "two"} {
+		must(t, writeFileAtomically(path, []byte(content), 0o600))
+		if b, _ := os.ReadFile(path); string(b) != content {
+			t.Errorf("content %q, want %q", b, content)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || !onWindows() && info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v", info.Mode(), err)
+	}
+	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
+		t.Errorf("%d files beside it", len(entries)-1)
+	}
+}

@@ -1,0 +1,180 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// upOptions are for a control plane of fakes, with folders of its own; the control plane is taken down at the end.
+func upOptions(t *testing.T) UpOptions {
+	t.Helper()
+	tmp, err := os.MkdirTemp("", "lab-")
+	must(t, err)
+	t.Setenv("TMPDIR", tmp)
+	t.Setenv("TMP", tmp)
+	o := UpOptions{Options: Options{BinDir: installFakes(t, "etcd", "kube-apiserver")}, StateDir: filepath.Join(tmp, "state")}
+	t.Cleanup(func() {
+		if _, err := Down(context.Background(), o.StateDir); err != nil {
+			t.Error(err)
+		}
+		if left, _ := filepath.Glob(filepath.Join(tmp, "*", "*")); len(left) > 0 {
+			t.Errorf("left behind: %v", left)
+		}
+		os.RemoveAll(tmp)
+	})
+	return o
+}
+
+func TestUpAndDown(t *testing.T) {
+	o := upOptions(t)
+	o.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
+	o.Request = candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/24"), NodePorts: "31000-31100"}
+	r, err := Up(t.Context(), o)
+	must(t, err)
+	if r.Version != DefaultVersion || r.Kubeconfig != o.Kubeconfig || r.NodePorts != "31000-31100" || len(r.ServiceCIDRs) != 1 || len(r.Servers) != 2 {
+		t.Errorf("%+v", r)
+	}
+	info, err := os.Stat(r.Kubeconfig)
+	must(t, err)
+	if !onWindows() && info.Mode().Perm() != 0o600 {
+		t.Errorf("the kubeconfig has mode %v", info.Mode())
+	}
+	c, err := newClient(accessOf(t, r.Kubeconfig))
+	must(t, err)
+	defer c.close()
+	must(t, c.get(t.Context(), kubernetesServicePath, nil))
+
+	if running, err := Status(o.StateDir); err != nil || running == nil || running.URL != r.URL {
+		t.Errorf("status: %+v, %v", running, err)
+	}
+	var already *AlreadyUpError
+	if _, err := Up(t.Context(), o); !errors.As(err, &already) || !strings.Contains(err.Error(), r.Kubeconfig) {
+		t.Errorf("a second one: %v", err)
+	}
+	must(t, c.get(t.Context(), kubernetesServicePath, nil)) // the first one still runs
+	must(t, sweep(os.TempDir()))
+	must(t, c.get(t.Context(), kubernetesServicePath, nil)) // and other labs let it run
+
+	down, err := Down(t.Context(), o.StateDir)
+	if err != nil || down == nil || down.URL != r.URL {
+		t.Errorf("down: %+v, %v", down, err)
+	}
+	for _, path := range []string{r.Kubeconfig, r.Dir, filepath.Join(o.StateDir, stateFile)} {
+		if exists(t, path) {
+			t.Errorf("%s is still there", path)
+		}
+	}
+	if r.alive() {
+		t.Error("the servers still run")
+	}
+	if down, err := Down(t.Context(), o.StateDir); down != nil || err != nil {
+		t.Errorf("down again: %+v, %v", down, err)
+	}
+	if running, err := Status(o.StateDir); running != nil || err != nil {
+		t.Errorf("status: %+v, %v", running, err)
+	}
+}
+
+// accessOf reads a kubeconfig back.
+func accessOf(t *testing.T, path string) candidate.Access {
+	t.Helper()
+	var k struct {
+		CurrentContext string `json:"current-context"`
+		Contexts       []struct {
+			Name    string
+			Context struct{ Cluster, User string }
+		}
+		Clusters []struct {
+			Name    string
+			Cluster struct {
+				Server string
+				CA     []byte `json:"certificate-authority-data"`
+			}
+		}
+		Users []struct {
+			Name string
+			User struct{ Token string }
+		}
+	}
+	b, err := os.ReadFile(path)
+	must(t, err)
+	must(t, yaml.Unmarshal(b, &k))
+	if len(k.Contexts) != 1 || k.Contexts[0].Name != k.CurrentContext || k.Contexts[0].Context.Cluster != k.Clusters[0].Name || k.Contexts[0].Context.User != k.Users[0].Name {
+		t.Fatalf("the parts of the kubeconfig do not fit together:\n%s", b)
+	}
+	return candidate.Access{URL: k.Clusters[0].Cluster.Server, CA: k.Clusters[0].Cluster.CA, Token: k.Users[0].User.Token}
+}
+
+func TestUpReplacesOneThatDied(t *testing.T) {
+	o := upOptions(t)
+	first, err := Up(t.Context(), o)
+	must(t, err)
+	must(t, first.Servers[1].kill())
+	second, err := Up(t.Context(), o)
+	must(t, err)
+	if exists(t, first.Dir) || first.Servers[0].alive() {
+		t.Error("what was left of the first one is still there")
+	}
+	if !second.alive() {
+		t.Error("the second one does not run")
+	}
+}
+
+func TestUpLeavesForeignFilesAlone(t *testing.T) {
+	o := upOptions(t)
+	o.Kubeconfig = filepath.Join(t.TempDir(), "config")
+	must(t, os.WriteFile(o.Kubeconfig, []byte("mine"), 0o600))
+	if _, err := Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), o.Kubeconfig) {
+		t.Errorf("error %v", err)
+	}
+	if b, _ := os.ReadFile(o.Kubeconfig); string(b) != "mine" {
+		t.Errorf("the file is now %q", b)
+	}
+}
+
+func TestDownLeavesAChangedKubeconfig(t *testing.T) {
+	o := upOptions(t)
+	o.Kubeconfig = filepath.Join(t.TempDir(), "config")
+	_, err := Up(t.Context(), o)
+	must(t, err)
+	must(t, os.WriteFile(o.Kubeconfig, []byte("now of another cluster"), 0o600))
+	if _, err := Down(t.Context(), o.StateDir); err != nil {
+		t.Error(err)
+	}
+	if !exists(t, o.Kubeconfig) {
+		t.Error("somebody else's kubeconfig was removed")
+	}
+}
+
+func TestAFailedUpLeavesNothing(t *testing.T) {
+	o := upOptions(t)
+	t.Setenv("FAKE_APISERVER_ERROR", "no such flag")
+	if _, err := Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no such flag") {
+		t.Errorf("error %v", err)
+	}
+	if r, err := Status(o.StateDir); r != nil || err != nil {
+		t.Errorf("status: %+v, %v", r, err)
+	}
+	o.Request.ServiceCIDRs = prefixes("10.0.0.0/30")
+	if _, err := Up(t.Context(), o); !candidate.IsUnavailable(err) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestADamagedStateIsReported(t *testing.T) {
+	dir := t.TempDir()
+	path := filepath.Join(dir, stateFile)
+	must(t, os.WriteFile(path, []byte("{"), 0o600))
+	if _, err := Status(dir); err == nil || !strings.Contains(err.Error(), path) {
+		t.Errorf("error %v", err)
+	}
+	must(t, os.Remove(path))
+}

@@ -1,0 +1,206 @@
+package apiserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// deleteOptions reads the options of a deletion from the body or, where there is none, from the query.
+func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
+	data, err := rq.body()
+	if err != nil {
+		return nil, err
+	}
+	options := &metav1.DeleteOptions{}
+	if len(bytes.TrimSpace(data)) > 0 {
+		media, err := rq.bodyMedia(acceptedMedia...)
+		if err != nil {
+			return nil, err
+		}
+		gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
+		gvk.Group = ""
+		decoded, _, err := codecs().decoders[media].Decode(data, &gvk, nil)
+		if err != nil {
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		read, ok := decoded.(*metav1.DeleteOptions)
+		if !ok {
+			return nil, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
+		}
+		options = read
+	} else if err := rq.query(options); err != nil {
+		return nil, err
+	}
+	return options, invalidOptions("DeleteOptions", metav1validation.ValidateDeleteOptions(options))
+}
+
+// delete handles DELETE on an object.
+func (rq *request) delete() error {
+	options, err := rq.deleteOptions()
+	if err != nil {
+		return err
+	}
+	obj, gone, err := rq.server.delete(rq.resource, rq.namespace, rq.name, options)
+	if err != nil {
+		return err
+	}
+	if gone && !rq.resource.returnsDeleted {
+		rq.encoding.as = ""
+		rq.server.write(rq.w, rq.r, rq.encoding, http.StatusOK, &metav1.Status{
+			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
+			Status:   metav1.StatusSuccess,
+			Details:  &metav1.StatusDetails{Name: rq.name, Group: rq.resource.gvk.Group, Kind: rq.resource.name, UID: obj.GetUID()},
+		})
+		return nil
+	}
+	rq.answer(http.StatusOK, obj)
+	return nil
+}
+
+// delete removes an object, or marks it as being deleted while finalizers or a grace period hold it. It returns the
+// last state that it reached and whether it is gone. The error is a Status.
+func (s *Server) delete(res *resource, namespace, name string, options *metav1.DeleteOptions) (object, bool, error) {
+	for {
+		e := s.store.get(res, namespace, name)
+		if e == nil {
+			return nil, false, storeError(errNotFound, res, namespace, name)
+		}
+		if p := options.Preconditions; p != nil {
+			if err := checkPreconditions(res, e.stored, p.UID, p.ResourceVersion); err != nil {
+				return nil, false, err
+			}
+		}
+		if res == namespaces {
+			if err := mayDeleteNamespace(name); err != nil {
+				return nil, false, err
+			}
+		}
+		obj, gone, err := s.deleteEntry(res, e, options.GracePeriodSeconds, len(options.DryRun) > 0)
+		if errors.Is(err, errChanged) || errors.Is(err, errNotFound) {
+			continue
+		}
+		return obj, gone, err
+	}
+}
+
+// deleteEntry tries once to delete what the entry holds. The error errChanged or errNotFound means that it is no longer current.
+func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool) (object, bool, error) {
+	marked := e.stored.DeepCopyObject().(object)
+	markDeleted(res, marked, grace)
+	if deletable(res, marked) {
+		if dryRun {
+			return e.view, true, nil
+		}
+		view, err := s.store.remove(res, e, nil, s.viewer(res))
+		if err != nil {
+			return nil, false, err
+		}
+		s.afterRemoval(res, e.stored)
+		return view, true, nil
+	}
+	if dryRun {
+		return s.view(res, marked), false, nil
+	}
+	if !sameDeletion(marked, e.stored) {
+		var err error
+		if e, err = s.store.update(res, e, marked, s.viewer(res), e.writes); err != nil {
+			return nil, false, err
+		}
+	}
+	switch res {
+	case namespaces:
+		s.emptyNamespace(marked.GetName())
+	case serviceCIDRs:
+		s.rules.Load().RemoveRange(marked.GetName())
+		s.collectServiceCIDRs()
+	}
+	return e.view, false, nil
+}
+
+// markDeleted sets what an object carries while it is being deleted.
+func markDeleted(res *resource, obj object, grace *int64) {
+	seconds := int64(0)
+	if res == pods {
+		seconds = podGracePeriod(obj.(*corev1.Pod), grace)
+	}
+	if held := obj.GetDeletionGracePeriodSeconds(); obj.GetDeletionTimestamp() == nil || held != nil && seconds < *held {
+		at := metav1.Time{Time: now().Add(secondsOf(seconds))}
+		obj.SetDeletionTimestamp(&at)
+		obj.SetDeletionGracePeriodSeconds(&seconds)
+	}
+	switch obj := obj.(type) {
+	case *corev1.Namespace:
+		obj.Status.Phase = corev1.NamespaceTerminating
+	case *networkingv1.ServiceCIDR:
+		setReady(obj, metav1.ConditionFalse, networkingv1.ServiceCIDRReasonTerminating, "There are still IPAddresses referencing the ServiceCIDR or it is being deleted")
+	}
+}
+
+// deletable reports whether nothing holds an object any more whose deletion has been asked for.
+func deletable(res *resource, obj object) bool {
+	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) > 0 {
+		return false
+	}
+	if ns, ok := obj.(*corev1.Namespace); ok {
+		return len(ns.Spec.Finalizers) == 0
+	}
+	grace := obj.GetDeletionGracePeriodSeconds()
+	return grace == nil || *grace == 0
+}
+
+func sameDeletion(a, b object) bool {
+	x, y := a.GetDeletionGracePeriodSeconds(), b.GetDeletionGracePeriodSeconds()
+	return b.GetDeletionTimestamp() != nil && x != nil && y != nil && *x == *y
+}
+
+// afterRemoval does what the departure of an object sets off.
+func (s *Server) afterRemoval(res *resource, obj object) {
+	res.strategy.deleted(s, obj)
+	if res.namespaced {
+		s.finishNamespace(obj.GetNamespace())
+	}
+}
+
+// deleteCollection handles DELETE on a collection. It answers with the objects that it deleted.
+func (rq *request) deleteCollection() error {
+	listOptions := &internalversion.ListOptions{}
+	if err := rq.listOptions(listOptions); err != nil {
+		return err
+	}
+	options, err := rq.deleteOptions()
+	if err != nil {
+		return err
+	}
+	match, err := rq.matcher(listOptions)
+	if err != nil {
+		return err
+	}
+	entries, version := rq.server.store.list(rq.resource, rq.namespace)
+	deleted := []object{}
+	for _, e := range entries {
+		if !match(e.view) {
+			continue
+		}
+		obj, _, err := rq.server.delete(rq.resource, e.stored.GetNamespace(), e.stored.GetName(), options)
+		if apierrors.IsNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		deleted = append(deleted, obj)
+	}
+	var list runtime.Object = rq.resource.newList(metav1.ListMeta{ResourceVersion: fmt.Sprint(version)}, deleted)
+	rq.answer(http.StatusOK, list)
+	return nil
+}

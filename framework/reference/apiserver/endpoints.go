@@ -1,0 +1,74 @@
+package apiserver
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// endpointsStrategy keeps the deprecated Endpoints objects.
+type endpointsStrategy struct{}
+
+func (endpointsStrategy) defaults(_ *Server, obj object) {
+	for _, subset := range obj.(*corev1.Endpoints).Subsets {
+		for i := range subset.Ports {
+			if subset.Ports[i].Protocol == "" {
+				subset.Ports[i].Protocol = corev1.ProtocolTCP
+			}
+		}
+	}
+}
+
+func (endpointsStrategy) create(_ *Server, obj object, _ bool) (transaction, error) {
+	e := obj.(*corev1.Endpoints)
+	errs := validateMetadata(endpoints, &e.ObjectMeta, apivalidation.NameIsDNSSubdomain)
+	return noTransaction{}, refusal(endpoints, e.Name, append(errs, validateSubsets(e.Subsets)...))
+}
+
+func (endpointsStrategy) update(_ *Server, obj, old object, _ string, _ bool) (transaction, error) {
+	e, was := obj.(*corev1.Endpoints), old.(*corev1.Endpoints)
+	errs := validateMetadataUpdate(&e.ObjectMeta, &was.ObjectMeta)
+	if !equality.Semantic.DeepEqual(e.Subsets, was.Subsets) {
+		errs = append(errs, validateSubsets(e.Subsets)...)
+	}
+	return noTransaction{}, refusal(endpoints, e.Name, errs)
+}
+
+func (endpointsStrategy) deleted(*Server, object) {}
+
+func (endpointsStrategy) warnings(s *Server, _, _ object) []string {
+	if s.minor < 33 { // KEP-4974
+		return nil
+	}
+	return []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
+}
+
+func validateSubsets(subsets []corev1.EndpointSubset) (errs field.ErrorList) {
+	for i, subset := range subsets {
+		path := field.NewPath("subsets").Index(i)
+		if len(subset.Addresses)+len(subset.NotReadyAddresses) == 0 {
+			errs = append(errs, field.Required(path, "must specify `addresses` or `notReadyAddresses`"))
+		}
+		for name, addresses := range map[string][]corev1.EndpointAddress{"addresses": subset.Addresses, "notReadyAddresses": subset.NotReadyAddresses} {
+			for j, a := range addresses {
+				errs = append(errs, validateEndpointAddress(a.IP, path.Child(name).Index(j).Child("ip"))...)
+				if a.Hostname != "" {
+					errs = append(errs, validateDNSLabel(a.Hostname, path.Child(name).Index(j).Child("hostname"))...)
+				}
+			}
+		}
+		for j, p := range subset.Ports {
+			portPath := path.Child("ports").Index(j)
+			if p.Name != "" {
+				errs = append(errs, validateDNSLabel(p.Name, portPath.Child("name"))...)
+			} else if len(subset.Ports) > 1 {
+				errs = append(errs, field.Required(portPath.Child("name"), ""))
+			}
+			errs = append(errs, validatePortNumber(p.Port, portPath.Child("port"))...)
+			errs = append(errs, validateProtocol(p.Protocol, portPath.Child("protocol"))...)
+			errs = append(errs, validateAppProtocol(p.AppProtocol, portPath.Child("appProtocol"))...)
+		}
+	}
+	return errs
+}

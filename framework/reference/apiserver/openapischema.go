@@ -1,0 +1,184 @@
+package apiserver
+
+import (
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/kube-openapi/pkg/validation/spec"
+	"sigs.k8s.io/structured-merge-diff/v6/schema"
+)
+
+// schemaBuilder makes OpenAPI schemas from Go types: names, fields, defaults and patch strategies from the types and their tags,
+// descriptions from their SwaggerDoc, list and map types from the schema that server-side apply works with.
+type schemaBuilder struct {
+	merge   *schema.Schema // nil if there is none
+	schemas map[string]*spec.Schema
+}
+
+// What the types of the API can say about themselves.
+type (
+	modelNamed     interface{ OpenAPIModelName() string }
+	schemaTyped    interface{ OpenAPISchemaType() []string }
+	schemaFormated interface{ OpenAPISchemaFormat() string }
+	documented     interface{ SwaggerDoc() map[string]string }
+)
+
+const schemaReference = "#/components/schemas/"
+
+// add makes the schema of a struct type, and of all that it refers to, and returns its name.
+func (b *schemaBuilder) add(t reflect.Type) string {
+	name := strings.ReplaceAll(t.PkgPath()+"."+t.Name(), "/", ".")
+	if named, ok := reflect.Zero(t).Interface().(modelNamed); ok {
+		name = named.OpenAPIModelName()
+	}
+	if _, done := b.schemas[name]; done {
+		return name
+	}
+	s := &spec.Schema{}
+	b.schemas[name] = s // before the fields: types may be recursive
+	zero := reflect.Zero(t).Interface()
+	var docs map[string]string
+	if d, ok := zero.(documented); ok {
+		docs = d.SwaggerDoc()
+	}
+	s.Description = docs[""]
+	if typed, ok := zero.(schemaTyped); ok {
+		s.Type = typed.OpenAPISchemaType()
+		if f, ok := zero.(schemaFormated); ok {
+			s.Format = f.OpenAPISchemaFormat()
+		}
+		if s.Format == "int-or-string" {
+			s.Type = nil
+			s.OneOf = []spec.Schema{{SchemaProps: spec.SchemaProps{Type: []string{"integer"}}}, {SchemaProps: spec.SchemaProps{Type: []string{"string"}}}}
+		}
+		return name
+	}
+	s.Type = []string{"object"}
+	if t == reflect.TypeFor[runtime.RawExtension]() || strings.HasSuffix(name, ".FieldsV1") {
+		return name
+	}
+	s.Properties = map[string]spec.Schema{}
+	b.addFields(s, t, docs, b.mergeFields(name))
+	if m := b.mergeMap(name); m != nil && m.ElementRelationship == schema.Atomic {
+		s.AddExtension("x-kubernetes-map-type", "atomic")
+	}
+	return name
+}
+
+func (b *schemaBuilder) addFields(s *spec.Schema, t reflect.Type, docs map[string]string, merge map[string]schema.StructField) {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if tag == "-" || !f.IsExported() {
+			continue
+		}
+		if f.Anonymous && tag == "" {
+			embedded := f.Type
+			if d, ok := reflect.Zero(embedded).Interface().(documented); ok {
+				b.addFields(s, embedded, d.SwaggerDoc(), merge)
+			} else {
+				b.addFields(s, embedded, nil, merge)
+			}
+			continue
+		}
+		p := b.property(f.Type)
+		p.Description = docs[tag]
+		if strategy := f.Tag.Get("patchStrategy"); strategy != "" {
+			p.AddExtension("x-kubernetes-patch-strategy", strategy)
+		}
+		if key := f.Tag.Get("patchMergeKey"); key != "" {
+			p.AddExtension("x-kubernetes-patch-merge-key", key)
+		}
+		if m, ok := merge[tag]; ok {
+			describeMerge(&p, m)
+		}
+		if f.Type.Kind() != reflect.Pointer && !strings.Contains(options, "omitempty") && !strings.Contains(options, "omitzero") {
+			s.Required = append(s.Required, tag)
+		}
+		s.Properties[tag] = p
+	}
+}
+
+// property makes the schema of a field's type.
+func (b *schemaBuilder) property(t reflect.Type) (s spec.Schema) {
+	switch t.Kind() {
+	case reflect.Pointer:
+		return b.property(t.Elem())
+	case reflect.Struct:
+		reference := spec.MustCreateRef(schemaReference + b.add(t))
+		// A description beside a $ref is ignored by readers of OpenAPI 3.0, so the reference is wrapped.
+		s.AllOf = []spec.Schema{{SchemaProps: spec.SchemaProps{Ref: reference}}}
+	case reflect.Slice:
+		if t.Elem().Kind() == reflect.Uint8 {
+			s.Type, s.Format = []string{"string"}, "byte"
+			return s
+		}
+		items := b.property(t.Elem())
+		s.Type, s.Items = []string{"array"}, &spec.SchemaOrArray{Schema: &items}
+	case reflect.Map:
+		values := b.property(t.Elem())
+		s.Type, s.AdditionalProperties = []string{"object"}, &spec.SchemaOrBool{Allows: true, Schema: &values}
+	case reflect.String:
+		s.Type = []string{"string"}
+	case reflect.Bool:
+		s.Type = []string{"boolean"}
+	case reflect.Int32, reflect.Int16, reflect.Int8, reflect.Uint32:
+		s.Type, s.Format = []string{"integer"}, "int32"
+	case reflect.Int, reflect.Int64, reflect.Uint64:
+		s.Type, s.Format = []string{"integer"}, "int64"
+	case reflect.Float32, reflect.Float64:
+		s.Type, s.Format = []string{"number"}, "double"
+	default:
+		s.Type = []string{"object"}
+	}
+	return s
+}
+
+func (b *schemaBuilder) mergeMap(name string) *schema.Map {
+	if b.merge == nil {
+		return nil
+	}
+	d, ok := b.merge.FindNamedType(name)
+	if !ok {
+		return nil
+	}
+	return d.Map
+}
+
+func (b *schemaBuilder) mergeFields(name string) map[string]schema.StructField {
+	m := b.mergeMap(name)
+	if m == nil {
+		return nil
+	}
+	fields := make(map[string]schema.StructField, len(m.Fields))
+	for _, f := range m.Fields {
+		fields[f.Name] = f
+	}
+	return fields
+}
+
+// describeMerge adds how server-side apply merges a field, and its default.
+func describeMerge(s *spec.Schema, f schema.StructField) {
+	if f.Default != nil {
+		s.Default = f.Default
+	}
+	if list := f.Type.Inlined.List; list != nil {
+		switch {
+		case list.ElementRelationship == schema.Atomic:
+			s.AddExtension("x-kubernetes-list-type", "atomic")
+		case len(list.Keys) > 0:
+			keys := make([]any, len(list.Keys))
+			for i, k := range list.Keys {
+				keys[i] = k
+			}
+			s.AddExtension("x-kubernetes-list-type", "map")
+			s.AddExtension("x-kubernetes-list-map-keys", keys)
+		default:
+			s.AddExtension("x-kubernetes-list-type", "set")
+		}
+	}
+	if m := f.Type.Inlined.Map; m != nil && m.ElementRelationship == schema.Atomic {
+		s.AddExtension("x-kubernetes-map-type", "atomic")
+	}
+}

@@ -1,0 +1,269 @@
+package apiserver
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"sync"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/mergepatch"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	kjson "sigs.k8s.io/json"
+	"sigs.k8s.io/yaml"
+)
+
+// maxPatchOperations is the limit of a JSON patch, that of a real server.
+const maxPatchOperations = 10000
+
+// limitCopies keeps a JSON patch from growing a document without bound by copying it into itself. The limit is a variable of
+// the library, so it is set once.
+var limitCopies = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = 2 * maxBody })
+
+// patch handles PATCH on an object or a subresource.
+func (rq *request) patch() error {
+	media, err := rq.bodyMedia(string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType))
+	if err != nil {
+		return err
+	}
+	if rq.r.Header.Get("Content-Type") == "" {
+		return unsupportedMedia(string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType))
+	}
+	patchType := types.PatchType(media)
+	options, force, err := rq.patchOptions(patchType)
+	if err != nil {
+		return err
+	}
+	data, err := rq.body()
+	if err != nil {
+		return err
+	}
+	p := patcher{rq: rq, options: options, data: data}
+	m := modification{options: options}
+	switch patchType {
+	case types.JSONPatchType:
+		m.next = p.jsonPatch
+	case types.MergePatchType:
+		m.next = p.mergePatch
+	case types.StrategicMergePatchType:
+		m.next = p.strategicMergePatch
+	default:
+		m.apply, m.create = true, rq.subresource == ""
+		m.next, err = p.apply(force)
+		if err != nil {
+			return err
+		}
+	}
+	return rq.modify(m)
+}
+
+// patcher applies one patch to whatever is stored.
+type patcher struct {
+	rq      *request
+	options writeOptions
+	data    []byte
+	warned  bool // a patch that is tried again warns once
+}
+
+// strictProblems refuses, warns of or ignores unknown and duplicate fields.
+func (p *patcher) strictProblems(errs []error) error {
+	if len(errs) == 0 || !p.options.strict() {
+		return nil
+	}
+	strict := newStrictError(p.rq.resource, errs)
+	if p.options.validation == metav1.FieldValidationStrict {
+		return strict
+	}
+	if !p.warned {
+		p.warned = true
+		p.rq.warn(strict.messages...)
+	}
+	return nil
+}
+
+// jsonPatch applies RFC 6902.
+func (p *patcher) jsonPatch(old object) (object, error) {
+	limitCopies()
+	patch, err := jsonpatch.DecodePatch(p.data)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	if len(patch) > maxPatchOperations {
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("The allowed maximum operations in a JSON patch is %d, got %d", maxPatchOperations, len(patch)))
+	}
+	// Unknown fields of an operation are ignored by the library, duplicate ones are not defined by the RFC.
+	var operations []struct {
+		Op    string `json:"op"`
+		Path  string `json:"path"`
+		From  string `json:"from"`
+		Value any    `json:"value"`
+	}
+	strict, err := kjson.UnmarshalStrict(p.data, &operations)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	original, err := p.document(old)
+	if err != nil {
+		return nil, err
+	}
+	patched, err := patch.Apply(original)
+	if err != nil {
+		return nil, unprocessable(err.Error())
+	}
+	return p.decodeDocument(patched, strict)
+}
+
+// mergePatch applies RFC 7386.
+func (p *patcher) mergePatch(old object) (object, error) {
+	patch := map[string]any{}
+	strict, err := kjson.UnmarshalStrict(p.data, &patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	if patch == nil {
+		return nil, apierrors.NewBadRequest("error decoding patch: null is not an object")
+	}
+	original, err := p.document(old)
+	if err != nil {
+		return nil, err
+	}
+	patched, err := jsonpatch.MergePatch(original, p.data)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(err.Error())
+	}
+	return p.decodeDocument(patched, strict)
+}
+
+// document is the stored object as JSON.
+func (p *patcher) document(old object) ([]byte, error) {
+	var b bytes.Buffer
+	if err := codecs().json.Encode(old, &b); err != nil {
+		return nil, err
+	}
+	return b.Bytes(), nil
+}
+
+// decodeDocument reads a patched document. The client's patch is to blame for what cannot be read.
+func (p *patcher) decodeDocument(patched []byte, earlier []error) (object, error) {
+	res := p.rq.resource
+	decoder := codecs().json
+	if p.options.strict() {
+		decoder = codecs().jsonStrict
+	}
+	obj, err := p.rq.server.decode(res, decoder, patched)
+	var strict *strictError
+	if errors.As(err, &strict) {
+		for _, m := range strict.messages {
+			earlier = append(earlier, errors.New(m))
+		}
+		err = nil
+	}
+	if err != nil {
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(p.data), err.Error())})
+	}
+	return obj, p.strictProblems(earlier)
+}
+
+// strategicMergePatch applies the merge that knows, from the Go types, which lists are merged by which key
+// (https://kubernetes.io/docs/tasks/manage-kubernetes-objects/update-api-object-kubectl-patch/).
+func (p *patcher) strategicMergePatch(old object) (object, error) {
+	patch := map[string]any{}
+	strict, err := kjson.UnmarshalStrict(p.data, &patch)
+	if err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
+	}
+	original, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
+	if err != nil {
+		return nil, err
+	}
+	lookup, err := strategicpatch.NewPatchMetaFromStruct(old)
+	if err != nil {
+		return nil, err
+	}
+	patched, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(original, patch, lookup)
+	if err != nil {
+		return nil, strategicPatchError(err)
+	}
+	obj := p.rq.resource.newObject()
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(patched, obj, p.options.strict()); err != nil {
+		unknown, ok := runtime.AsStrictDecodingError(err)
+		if !ok {
+			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), fmt.Sprintf("%+v", patch), err.Error())})
+		}
+		strict = append(strict, unknown.Errors()...)
+	}
+	if kind := obj.GetObjectKind().GroupVersionKind(); kind != p.rq.resource.gvk {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", kind.Kind, kind.Version, p.rq.resource.gvk.Kind))
+	}
+	p.rq.resource.strategy.defaults(p.rq.server, obj)
+	return obj, p.strictProblems(strict)
+}
+
+func strategicPatchError(err error) error {
+	for _, malformed := range []error{mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
+		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat} {
+		if errors.Is(err, malformed) {
+			return apierrors.NewBadRequest(err.Error())
+		}
+	}
+	return unprocessable(err.Error())
+}
+
+// apply reads the configuration of a server-side apply and returns the function that merges it
+// (https://kubernetes.io/docs/reference/using-api/server-side-apply/).
+func (p *patcher) apply(force bool) (func(object) (object, error), error) {
+	rq, res := p.rq, p.rq.resource
+	configuration := &unstructured.Unstructured{Object: map[string]any{}}
+	if err := yaml.Unmarshal(p.data, &configuration.Object); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	}
+	if configuration.Object == nil {
+		return nil, apierrors.NewBadRequest("error decoding YAML: the configuration is empty")
+	}
+	if err := yaml.UnmarshalStrict(p.data, &map[string]any{}); err != nil {
+		if err := p.strictProblems([]error{err}); err != nil {
+			return nil, err
+		}
+	}
+	if gvk := configuration.GroupVersionKind(); gvk != res.gvk {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object to apply is a %q, the request is for a %q: set apiVersion and kind", gvk, res.gvk))
+	}
+	// A stray type, such as a list where metadata is expected, would not survive the accessors.
+	if _, err := typeConverter().ObjectToTyped(configuration); err != nil {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object (%s/%s; %s, Kind=%s): %v",
+			rq.namespace, rq.name, res.groupVersion(), res.gvk.Kind, err))
+	}
+	manager, err := rq.server.fieldManager(res, rq.subresource)
+	if err != nil {
+		return nil, err
+	}
+	return func(live object) (object, error) {
+		if live == nil {
+			live = rq.server.empty(res)
+		}
+		merged, err := manager.Apply(live, configuration.DeepCopy(), p.options.manager, force)
+		if err != nil {
+			var status apierrors.APIStatus
+			if errors.As(err, &status) {
+				return nil, err
+			}
+			return nil, apierrors.NewBadRequest(err.Error())
+		}
+		obj, ok := merged.(object)
+		if !ok {
+			return nil, fmt.Errorf("server-side apply made a %T", merged)
+		}
+		obj.GetObjectKind().SetGroupVersionKind(res.gvk)
+		if obj.GetName() == "" {
+			obj.SetName(rq.name)
+		}
+		return obj, nil
+	}, nil
+}

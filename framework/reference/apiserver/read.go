@@ -1,0 +1,228 @@
+package apiserver
+
+import (
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"sort"
+	"strconv"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	internalversionvalidation "k8s.io/apimachinery/pkg/apis/meta/internalversion/validation"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+)
+
+// get handles GET on an object or its status.
+func (rq *request) get() error {
+	options := &metav1.GetOptions{}
+	if err := rq.query(options); err != nil {
+		return err
+	}
+	e := rq.server.store.get(rq.resource, rq.namespace, rq.name)
+	if err := rq.fresh(options.ResourceVersion); err != nil {
+		return err
+	}
+	if e == nil {
+		return storeError(errNotFound, rq.resource, rq.namespace, rq.name)
+	}
+	rq.answer(http.StatusOK, e.view)
+	return nil
+}
+
+// parseResourceVersion reads a resource version from a client; empty is 0.
+func parseResourceVersion(v string) (uint64, error) {
+	if v == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseUint(v, 10, 64)
+	if err != nil {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("Invalid value: %q: resourceVersion must be a non-negative integer", v))
+	}
+	return n, nil
+}
+
+// fresh refuses to answer a client that has seen a later state than there is.
+func (rq *request) fresh(version string) error {
+	v, err := parseResourceVersion(version)
+	if err != nil {
+		return err
+	}
+	if v > rq.server.store.current() {
+		return storeError(errFutureVersion, rq.resource, rq.namespace, rq.name)
+	}
+	return nil
+}
+
+// listOptions decodes and validates the parameters of list, watch and deletecollection.
+func (rq *request) listOptions(options *internalversion.ListOptions) error {
+	if err := rq.query(options); err != nil {
+		return err
+	}
+	if errs := internalversionvalidation.ValidateListOptions(options, true); len(errs) > 0 {
+		return invalidOptions("ListOptions", errs)
+	}
+	if options.Limit < 0 {
+		options.Limit = 0
+	}
+	return nil
+}
+
+// matcher makes the filter of a list or a watch from its selectors.
+func (rq *request) matcher(options *internalversion.ListOptions) (func(object) bool, error) {
+	labelSelector, fieldSelector := options.LabelSelector, options.FieldSelector
+	if rq.name != "" { // the deprecated watch on one object
+		byName := fields.OneTermEqualSelector("metadata.name", rq.name)
+		if fieldSelector == nil {
+			fieldSelector = byName
+		} else {
+			fieldSelector = fields.AndSelectors(byName, fieldSelector)
+		}
+	}
+	if fieldSelector == nil || fieldSelector.Empty() {
+		fieldSelector = nil
+	} else {
+		for _, requirement := range fieldSelector.Requirements() {
+			if !rq.resource.selectable(requirement.Field) {
+				return nil, apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: field label not supported: %s",
+					rq.resource.groupVersion().WithResource(rq.resource.name), labelText(labelSelector), fieldSelector, requirement.Field))
+			}
+		}
+	}
+	if labelSelector != nil && labelSelector.Empty() {
+		labelSelector = nil
+	}
+	return func(obj object) bool {
+		return (labelSelector == nil || labelSelector.Matches(labels.Set(obj.GetLabels()))) &&
+			(fieldSelector == nil || fieldSelector.Matches(rq.resource.fieldSet(obj)))
+	}, nil
+}
+
+func labelText(s labels.Selector) string {
+	if s == nil {
+		return ""
+	}
+	return s.String()
+}
+
+// list handles GET on a collection.
+func (rq *request) list() error {
+	options := &internalversion.ListOptions{}
+	if err := rq.listOptions(options); err != nil {
+		return err
+	}
+	match, err := rq.matcher(options)
+	if err != nil {
+		return err
+	}
+	entries, version, after := []*entry(nil), uint64(0), ""
+	if options.Continue != "" {
+		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
+			return apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+		}
+		if entries, version, after, err = rq.resume(options.Continue); err != nil {
+			return err
+		}
+	} else {
+		if err := rq.fresh(options.ResourceVersion); err != nil {
+			return err
+		}
+		entries, version = rq.server.store.list(rq.resource, "")
+		if options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && options.ResourceVersion != strconv.FormatUint(version, 10) {
+			// Only the present state is kept: as after a compaction of the storage.
+			return apierrors.NewResourceExpired("The provided resource version is too old: only the latest state can be listed")
+		}
+	}
+	all := entries
+	entries = inNamespace(entries, rq.resource, rq.namespace)
+	entries = entries[sort.Search(len(entries), func(i int) bool { return entries[i].key > after }):]
+	selective := options.LabelSelector != nil && !options.LabelSelector.Empty() || options.FieldSelector != nil && !options.FieldSelector.Empty()
+
+	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(version, 10)}
+	objs := make([]object, 0, min(len(entries), 1024))
+	for i, e := range entries {
+		if !match(e.view) {
+			continue
+		}
+		objs = append(objs, e.view)
+		if rest := len(entries) - i - 1; options.Limit > 0 && int64(len(objs)) == options.Limit && rest > 0 {
+			meta.Continue = rq.server.snapshots.token(rq.resource, version, all, e.key)
+			if !selective {
+				remaining := int64(rest)
+				meta.RemainingItemCount = &remaining
+			}
+			break
+		}
+	}
+	rq.answer(http.StatusOK, rq.resource.newList(meta, objs))
+	return nil
+}
+
+// continueToken is what a client sends back for the next part of a list.
+type continueToken struct {
+	Version uint64 `json:"rv"`
+	After   string `json:"start"`
+}
+
+// snapshots keeps the states that partial lists were begun on, so that all parts of a list come from one state. The lists
+// themselves are shared with the store and cost nothing; what is kept alive are objects that have changed since.
+type snapshots struct {
+	mu    sync.Mutex
+	kept  [16]snapshot
+	count int
+}
+
+type snapshot struct {
+	resource *resource
+	version  uint64
+	entries  []*entry
+}
+
+// token returns the token for the part after a key, and keeps the state if it is not kept yet. The oldest one makes room.
+func (s *snapshots) token(r *resource, version uint64, entries []*entry, after string) string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.find(r, version) == nil {
+		s.kept[s.count%len(s.kept)] = snapshot{resource: r, version: version, entries: entries}
+		s.count++
+	}
+	data, err := json.Marshal(continueToken{Version: version, After: after})
+	if err != nil { // a struct of a number and a string always encodes
+		return ""
+	}
+	return base64.RawURLEncoding.EncodeToString(data)
+}
+
+// find returns the kept state of a version, nil if it is no longer kept.
+func (s *snapshots) find(r *resource, version uint64) []*entry {
+	for _, k := range s.kept {
+		if k.resource == r && k.version == version {
+			return k.entries
+		}
+	}
+	return nil
+}
+
+// resume reads a continue token.
+func (rq *request) resume(text string) (entries []*entry, version uint64, after string, err error) {
+	var token continueToken
+	data, err := base64.RawURLEncoding.DecodeString(text)
+	if err == nil {
+		err = json.Unmarshal(data, &token)
+	}
+	if err != nil || token.Version == 0 || token.After == "" {
+		return nil, 0, "", apierrors.NewBadRequest("continue key is not valid: use the one that the list answered with")
+	}
+	s := &rq.server.snapshots
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if entries = s.find(rq.resource, token.Version); entries == nil {
+		return nil, 0, "", apierrors.NewResourceExpired("The provided continue parameter is too old to display a consistent list result. " +
+			"You must start a new list without the continue parameter.")
+	}
+	return entries, token.Version, token.After, nil
+}

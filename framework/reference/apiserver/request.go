@@ -1,0 +1,408 @@
+package apiserver
+
+import (
+	"crypto/subtle"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	internalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// maxBody is the limit of a request body in bytes, that of a real server.
+const maxBody = 3 << 20
+
+// request is one request on a resource.
+type request struct {
+	server      *Server
+	w           http.ResponseWriter
+	r           *http.Request
+	resource    *resource
+	namespace   string // "" for cluster-wide resources and for lists across namespaces
+	name        string // "" for a collection
+	subresource string
+	rest        string // what follows the subresource
+	legacyWatch bool   // the deprecated /watch/ prefix
+	columnsSent bool   // a table has been sent: the next one of a watch needs no column definitions
+	encoding    encoding
+}
+
+// ServeHTTP handles one request. It answers a panic with a Status of code 500: a bug, but not one that takes the server down.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	defer func() {
+		if p := recover(); p != nil {
+			if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
+				panic(p)
+			}
+			s.writeError(w, r, apierrors.NewInternalError(fmt.Errorf("panic: %v\n%s", p, debug.Stack())))
+		}
+	}()
+	if err := s.handle(w, r); err != nil {
+		s.writeError(w, r, err)
+	}
+}
+
+func (s *Server) handle(w http.ResponseWriter, r *http.Request) error {
+	path := strings.TrimSuffix(r.URL.Path, "/")
+	if isHealthCheck(path) {
+		return s.health(w, r, path)
+	}
+	if !s.authorized(r) {
+		return apierrors.NewUnauthorized("Unauthorized")
+	}
+	switch {
+	case strings.HasPrefix(path, "/api/"), strings.HasPrefix(path, "/apis/"):
+		return s.handleAPI(w, r, strings.Split(path[1:], "/"))
+	case path == "/api", path == "/apis", path == "", path == "/version", path == "/openapi/v3", strings.HasPrefix(path, "/openapi/v3/"):
+		if r.Method != http.MethodGet {
+			return methodNotAllowed(r, schema.GroupResource{})
+		}
+		switch {
+		case path == "":
+			return s.index(w, r)
+		case path == "/version":
+			return s.serveVersion(w, r)
+		case path == "/api" || path == "/apis":
+			return s.serveGroups(w, r, path)
+		default:
+			return s.serveOpenAPI(w, r, strings.TrimPrefix(strings.TrimPrefix(path, "/openapi/v3"), "/"))
+		}
+	}
+	return unknownPath(r)
+}
+
+func (s *Server) authorized(r *http.Request) bool {
+	if s.options.Token == "" {
+		return true
+	}
+	scheme, token, _ := strings.Cut(r.Header.Get("Authorization"), " ")
+	return strings.EqualFold(scheme, "bearer") && subtle.ConstantTimeCompare([]byte(strings.TrimSpace(token)), []byte(s.options.Token)) == 1
+}
+
+// handleAPI reads the parts of a path below /api or /apis.
+func (s *Server) handleAPI(w http.ResponseWriter, r *http.Request, parts []string) error {
+	var gv schema.GroupVersion
+	if parts[0] == "api" {
+		gv.Version, parts = parts[1], parts[2:]
+	} else if len(parts) == 2 {
+		return s.serveGroup(w, r, parts[1])
+	} else {
+		gv.Group, gv.Version, parts = parts[1], parts[2], parts[3:]
+	}
+	if !s.serves(gv) {
+		return unknownPath(r)
+	}
+	if len(parts) == 0 {
+		if r.Method != http.MethodGet {
+			return methodNotAllowed(r, schema.GroupResource{})
+		}
+		return s.serveResources(w, r, gv)
+	}
+	rq := &request{server: s, w: w, r: r}
+	if parts[0] == "watch" && len(parts) > 1 {
+		rq.legacyWatch, parts = true, parts[1:]
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 && findResource(gv, parts[2]) != nil && findResource(gv, parts[2]).namespaced {
+		rq.namespace, parts = parts[1], parts[2:]
+	}
+	rq.resource = findResource(gv, parts[0])
+	if rq.resource == nil {
+		return unknownPath(r)
+	}
+	if len(parts) > 1 {
+		rq.name = parts[1]
+	}
+	if len(parts) > 2 {
+		rq.subresource, rq.rest = parts[2], strings.Join(parts[3:], "/")
+	}
+	for _, part := range parts {
+		if part == "" {
+			return unknownPath(r)
+		}
+	}
+	return rq.handle()
+}
+
+// handle calls the handler of the verb.
+func (rq *request) handle() error {
+	res := rq.resource
+	if rq.name != "" && res.namespaced && rq.namespace == "" {
+		return unknownPath(rq.r)
+	}
+	if rq.subresource != "" {
+		known := false
+		for _, sub := range res.subresources {
+			known = known || sub == rq.subresource
+		}
+		switch {
+		case !known, rq.rest != "" && rq.subresource != "proxy", rq.legacyWatch:
+			return unknownPath(rq.r)
+		case rq.subresource == "proxy":
+			return rq.proxy()
+		}
+	}
+	watch := rq.legacyWatch || rq.name == "" && rq.r.Method == http.MethodGet && rq.wantsWatch()
+	e, err := negotiate(rq.r, watch)
+	if err != nil {
+		return err
+	}
+	rq.encoding = e
+	switch {
+	case rq.legacyWatch && rq.r.Method == http.MethodGet:
+		return rq.watch()
+	case rq.legacyWatch:
+	case rq.name == "":
+		switch rq.r.Method {
+		case http.MethodGet:
+			if watch {
+				return rq.watch()
+			}
+			return rq.list()
+		case http.MethodPost:
+			if !res.namespaced || rq.namespace != "" {
+				return rq.create()
+			}
+		case http.MethodDelete:
+			if !res.noDeleteCollection && (!res.namespaced || rq.namespace != "") {
+				return rq.deleteCollection()
+			}
+		}
+	case rq.subresource == "finalize":
+		if rq.r.Method == http.MethodPut {
+			return rq.put()
+		}
+	default:
+		switch rq.r.Method {
+		case http.MethodGet:
+			return rq.get()
+		case http.MethodPut:
+			return rq.put()
+		case http.MethodPatch:
+			return rq.patch()
+		case http.MethodDelete:
+			if rq.subresource == "" {
+				return rq.delete()
+			}
+		}
+	}
+	return methodNotAllowed(rq.r, res.groupResource())
+}
+
+// wantsWatch reads the watch parameter of a list: present and neither "0" nor "false".
+func (rq *request) wantsWatch() bool {
+	if !strings.Contains(rq.r.URL.RawQuery, "watch") {
+		return false
+	}
+	v, ok := rq.r.URL.Query()["watch"]
+	return ok && v[0] != "0" && !strings.EqualFold(v[0], "false")
+}
+
+// query decodes the query parameters into an options type, defaults included. The error is a Status.
+func (rq *request) query(into runtime.Object) error {
+	if rq.r.URL.RawQuery == "" {
+		return nil
+	}
+	values, err := url.ParseQuery(rq.r.URL.RawQuery)
+	if err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	if err := internalversionscheme.ParameterCodec.DecodeParameters(values, metav1.SchemeGroupVersion, into); err != nil {
+		return apierrors.NewBadRequest(err.Error())
+	}
+	return nil
+}
+
+// writeOptions are the parameters that create, update and patch share.
+type writeOptions struct {
+	dryRun  bool
+	manager string
+	// validation is what happens to unknown and duplicate fields: Ignore, Warn (the default) or Strict.
+	validation string
+}
+
+func (o writeOptions) strict() bool { return o.validation != metav1.FieldValidationIgnore }
+
+func invalidOptions(kind string, errs field.ErrorList) error {
+	if len(errs) == 0 {
+		return nil
+	}
+	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
+}
+
+func (rq *request) newWriteOptions(dryRun []string, manager, validation string) writeOptions {
+	if validation == "" {
+		validation = metav1.FieldValidationWarn
+	}
+	return writeOptions{dryRun: len(dryRun) > 0, manager: rq.fieldManager(manager), validation: validation}
+}
+
+func (rq *request) createOptions() (writeOptions, error) {
+	var o metav1.CreateOptions
+	if err := rq.query(&o); err != nil {
+		return writeOptions{}, err
+	}
+	if err := invalidOptions("CreateOptions", metav1validation.ValidateCreateOptions(&o)); err != nil {
+		return writeOptions{}, err
+	}
+	return rq.newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), nil
+}
+
+func (rq *request) updateOptions() (writeOptions, error) {
+	var o metav1.UpdateOptions
+	if err := rq.query(&o); err != nil {
+		return writeOptions{}, err
+	}
+	if err := invalidOptions("UpdateOptions", metav1validation.ValidateUpdateOptions(&o)); err != nil {
+		return writeOptions{}, err
+	}
+	return rq.newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), nil
+}
+
+func (rq *request) patchOptions(patchType types.PatchType) (writeOptions, bool, error) {
+	var o metav1.PatchOptions
+	if err := rq.query(&o); err != nil {
+		return writeOptions{}, false, err
+	}
+	if err := invalidOptions("PatchOptions", metav1validation.ValidatePatchOptions(&o, patchType)); err != nil {
+		return writeOptions{}, false, err
+	}
+	return rq.newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), o.Force != nil && *o.Force, nil
+}
+
+// fieldManager is the name that a write is recorded under: the one asked for, or the start of the User-Agent.
+func (rq *request) fieldManager(manager string) string {
+	if manager != "" {
+		return manager
+	}
+	manager, _, _ = strings.Cut(rq.r.UserAgent(), "/")
+	clean := strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return -1
+		}
+		return r
+	}, manager)
+	if len(clean) > metav1validation.FieldManagerMaxLength {
+		clean = clean[:metav1validation.FieldManagerMaxLength]
+	}
+	if clean == "" {
+		return "unknown"
+	}
+	return clean
+}
+
+// body reads the request body.
+func (rq *request) body() ([]byte, error) {
+	data, err := io.ReadAll(http.MaxBytesReader(rq.w, rq.r.Body, maxBody))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d", maxBody))
+	case err != nil:
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the body of the request cannot be read: %v", err))
+	}
+	return data, nil
+}
+
+// bodyMedia is the media type of the body; JSON when the client does not say.
+func (rq *request) bodyMedia(accepted ...string) (string, error) {
+	header := rq.r.Header.Get("Content-Type")
+	if header == "" {
+		return accepted[0], nil
+	}
+	media, _, err := mime.ParseMediaType(header)
+	if err != nil {
+		return "", unsupportedMedia(accepted...)
+	}
+	for _, a := range accepted {
+		if media == a {
+			return media, nil
+		}
+	}
+	return "", unsupportedMedia(accepted...)
+}
+
+// decode reads an object of the resource's kind, with the schema's defaults. Unknown and duplicate fields are
+// dropped, warned of or refused as asked for.
+func (rq *request) decode(data []byte, media string, options writeOptions) (object, error) {
+	decoder := codecs().decoders[media]
+	if options.strict() {
+		decoder = codecs().strictDecoders[media]
+	}
+	obj, err := rq.server.decode(rq.resource, decoder, data)
+	var strict *strictError
+	if errors.As(err, &strict) && options.validation == metav1.FieldValidationWarn {
+		rq.warn(strict.messages...)
+		return obj, nil
+	}
+	return obj, err
+}
+
+// decode reads an object. A *strictError comes with the object.
+func (s *Server) decode(res *resource, decoder runtime.Decoder, data []byte) (object, error) {
+	decoded, gvk, err := decoder.Decode(data, &res.gvk, nil)
+	strict, isStrict := runtime.AsStrictDecodingError(err)
+	if err != nil && (!isStrict || decoded == nil) {
+		if gvk != nil && gvk.Kind != "" {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, res.gvk.Kind, err))
+		}
+		summary := data
+		if len(summary) > 30 {
+			summary = summary[:30]
+		}
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%q)", res.gvk.Kind, err, summary))
+	}
+	obj, ok := decoded.(object)
+	if !ok || *gvk != res.gvk {
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s.%s): unknown conversion",
+			gvk.Kind, gvk.Version, res.gvk.Kind, gvk.Version, gvk.Kind, res.gvk.Version, res.gvk.Kind))
+	}
+	obj.GetObjectKind().SetGroupVersionKind(res.gvk)
+	res.strategy.defaults(s, obj)
+	if isStrict {
+		return obj, newStrictError(res, strict.Errors())
+	}
+	return obj, nil
+}
+
+// strictError is the refusal of unknown and duplicate fields. It comes with an object that does without them.
+type strictError struct {
+	*apierrors.StatusError
+	messages []string
+}
+
+func newStrictError(res *resource, errs []error) *strictError {
+	messages := make([]string, len(errs))
+	for i, err := range errs {
+		messages[i] = err.Error()
+	}
+	return &strictError{messages: messages, StatusError: apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: %s",
+		res.gvk.Kind, res.gvk.Version, res.gvk.Kind, strings.Join(messages, ", ")))}
+}
+
+// maxWarnings bounds the header of a hostile body.
+const maxWarnings = 100
+
+// warn adds Warning headers (RFC 7234 section 5.5). It must be called before the answer is written.
+func (rq *request) warn(texts ...string) {
+	for i, text := range texts {
+		if i == maxWarnings {
+			return
+		}
+		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			rq.w.Header().Add("Warning", header)
+		}
+	}
+}

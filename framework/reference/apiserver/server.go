@@ -1,0 +1,242 @@
+// Package apiserver is the in-process reference API server: Kubernetes HTTP on a loopback port for the resources
+// that Services touch. What a Service means stands in package service; this package is what a Kubernetes API server does for
+// any resource (storage, optimistic concurrency, watch, patch, server-side apply, discovery), on the libraries
+// that Kubernetes publishes for clients and servers alike (k8s.io/api, apimachinery, client-go, kube-openapi). It does not use
+// Kubernetes' own server code, so that comparing the two proves something.
+//
+// The controllers without which the API would look broken run inline, as part of the request that gives them work: a deleted
+// namespace is emptied, an IPAddress exists for every address in use, a ServiceCIDR is ready and is removed when nothing
+// depends on it any more.
+package apiserver
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/service-conformance/conformance/framework/reference/allocator"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/service"
+)
+
+// DefaultVersion is the Kubernetes version that the server says it is when none is asked for.
+const DefaultVersion = "v1.37.1"
+
+// Options configure a Server.
+type Options struct {
+	// ServiceCIDRs is one range, or two of different families with the primary first.
+	ServiceCIDRs []netip.Prefix
+	// NodePorts is the node-port range; the zero value is 30000-32767.
+	NodePorts service.PortRange
+	// Faults are the deliberate bugs that are switched on.
+	Faults fault.Set
+	// Address is the host and port to listen on; empty is "127.0.0.1:0", a free port of the loopback device.
+	Address string
+	// Token is the bearer token that every request but the health checks must carry; empty lets everybody in.
+	Token string
+	// TLS serves HTTPS with a certificate that is made at start. Clients that read a kubeconfig send a token only over HTTPS.
+	TLS bool
+	// Version is the Kubernetes version that the server says it is and whose rules it follows, such as "v1.37.1"; empty is DefaultVersion.
+	Version string
+	// NewAllocator replaces the allocator of each range; nil is the reference's own.
+	NewAllocator func(netip.Prefix) (allocator.Allocator, error)
+	// Seed makes the choices of dynamic allocation reproducible; 0 seeds them at random.
+	Seed uint64
+}
+
+// Server is one control plane. Its methods are safe for concurrent use.
+type Server struct {
+	options Options
+	store   *store
+	minor   int // of the Kubernetes version
+	tls     *serverTLS
+	rules   atomic.Pointer[service.Rules]
+
+	managers  fieldManagers
+	snapshots snapshots
+
+	mu       sync.Mutex // guards what follows: the life of the HTTP server
+	address  string     // host and port that it listens on, or did
+	http     *http.Server
+	stop     context.CancelFunc // ends the requests of the running HTTP server
+	stopped  context.Context
+	requests sync.WaitGroup
+	closed   bool
+}
+
+// New makes a server with its default namespaces, its ServiceCIDR and its "kubernetes" Service. It does not listen yet.
+func New(options Options) (*Server, error) {
+	if options.Version == "" {
+		options.Version = DefaultVersion
+	}
+	if options.Address == "" {
+		options.Address = "127.0.0.1:0"
+	}
+	if options.Seed == 0 {
+		options.Seed = rand.Uint64()
+	}
+	minor, err := MinorVersion(options.Version)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{options: options, store: newStore(), minor: minor}
+	if options.TLS {
+		if s.tls, err = newServerTLS(options.Address); err != nil {
+			return nil, err
+		}
+	}
+	if err := s.loadRules(); err != nil {
+		return nil, err
+	}
+	if err := s.bootstrap(); err != nil {
+		return nil, err
+	}
+	return s, nil
+}
+
+// MinorVersion reads the 37 of "v1.37.1".
+func MinorVersion(version string) (int, error) {
+	var major, minor, patch int
+	if n, err := fmt.Sscanf(version, "v%d.%d.%d", &major, &minor, &patch); n < 2 || major != 1 {
+		return 0, fmt.Errorf("kubernetes version %q is not of the form v1.MINOR.PATCH: %w", version, errors.Join(err, errors.ErrUnsupported))
+	}
+	return minor, nil
+}
+
+// loadRules makes the rules anew and gives them everything that the store knows: what a real API server does when it starts.
+func (s *Server) loadRules() error {
+	rules, err := service.New(service.Config{
+		ServiceCIDRs: s.options.ServiceCIDRs,
+		NodePorts:    s.options.NodePorts,
+		Faults:       s.options.Faults,
+		NewAllocator: s.options.NewAllocator,
+		Seed:         s.options.Seed,
+		Version:      fmt.Sprintf("1.%d", s.minor),
+		OnAllocate:   s.addressAllocated,
+		OnRelease:    s.addressReleased,
+	})
+	if err != nil {
+		return err
+	}
+	if err := s.restore(rules); err != nil {
+		return err
+	}
+	s.rules.Store(rules)
+	return nil
+}
+
+// Start listens and serves in the background. It returns when connections are accepted.
+func (s *Server) Start() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.startLocked()
+}
+
+func (s *Server) startLocked() error {
+	if s.closed {
+		return errors.New("the reference API server is closed")
+	}
+	if s.http != nil {
+		return errors.New("the reference API server is already running")
+	}
+	address := s.options.Address
+	if s.address != "" {
+		address = s.address // the port that clients know
+	}
+	listener, err := net.Listen("tcp", address)
+	if err != nil {
+		return fmt.Errorf("reference API server cannot listen on %s (is the port in use?): %w", address, err)
+	}
+	s.address = listener.Addr().String()
+	s.stopped, s.stop = context.WithCancel(context.Background())
+	base := s.stopped
+	s.http = &http.Server{
+		Handler:        http.HandlerFunc(s.serve),
+		BaseContext:    func(net.Listener) context.Context { return base },
+		MaxHeaderBytes: 64 << 10,
+	}
+	if s.tls != nil {
+		listener = s.tls.listen(listener)
+	}
+	go func(h *http.Server) { _ = h.Serve(listener) }(s.http) // returns http.ErrServerClosed once stopLocked runs
+	return nil
+}
+
+// stopLocked cuts every connection, as a crash would, and waits until no request is being worked on.
+func (s *Server) stopLocked() error {
+	if s.http == nil {
+		return nil
+	}
+	s.stop()
+	err := s.http.Close()
+	s.http = nil
+	s.requests.Wait()
+	return err
+}
+
+// serve counts the request, so that stopping can wait for it, and handles it.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
+	s.requests.Add(1)
+	defer s.requests.Done()
+	s.ServeHTTP(w, r)
+}
+
+// Restart stops the server in the middle of whatever it does and starts it again at the same address and on the same storage.
+// Allocators are built anew from the stored objects.
+func (s *Server) Restart(ctx context.Context) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := s.stopLocked(); err != nil {
+		return fmt.Errorf("stop the reference API server: %w", err)
+	}
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	if err := s.loadRules(); err != nil {
+		return fmt.Errorf("restart the reference API server: %w", err)
+	}
+	return s.startLocked()
+}
+
+// Close stops the server for good. It may be called more than once.
+func (s *Server) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.closed = true
+	return s.stopLocked()
+}
+
+// URL is the base of the API, for example "http://127.0.0.1:43210"; empty before Start.
+func (s *Server) URL() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.address == "":
+		return ""
+	case s.tls != nil:
+		return "https://" + s.address
+	default:
+		return "http://" + s.address
+	}
+}
+
+// CA is the PEM certificate that verifies the server; nil without TLS.
+func (s *Server) CA() []byte {
+	if s.tls == nil {
+		return nil
+	}
+	return s.tls.certificatePEM
+}
+
+// Token is the bearer token that requests must carry; empty if none is needed.
+func (s *Server) Token() string { return s.options.Token }
+
+// ServiceCIDRs are the ranges that the server was started with, the primary family first.
+func (s *Server) ServiceCIDRs() []netip.Prefix { return slices.Clone(s.options.ServiceCIDRs) }

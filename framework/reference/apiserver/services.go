@@ -1,0 +1,109 @@
+package apiserver
+
+import (
+	"fmt"
+	"net/netip"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+)
+
+// serviceStrategy hands everything to service.Rules.
+type serviceStrategy struct{}
+
+func (serviceStrategy) defaults(s *Server, obj object) {
+	s.rules.Load().Default(obj.(*corev1.Service))
+}
+
+func (serviceStrategy) create(s *Server, obj object, dryRun bool) (transaction, error) {
+	return heldBy(s.rules.Load().Create(obj.(*corev1.Service), dryRun))
+}
+
+func (serviceStrategy) update(s *Server, obj, old object, subresource string, dryRun bool) (transaction, error) {
+	svc, was := obj.(*corev1.Service), old.(*corev1.Service)
+	if subresource == "status" {
+		return noTransaction{}, s.rules.Load().UpdateStatus(svc, was)
+	}
+	return heldBy(s.rules.Load().Update(svc, was, dryRun))
+}
+
+// heldBy keeps a nil transaction from becoming an interface that is not nil.
+func heldBy[T transaction](tx T, err error) (transaction, error) {
+	if err != nil {
+		return nil, err
+	}
+	return tx, nil
+}
+
+func (serviceStrategy) deleted(s *Server, obj object) {
+	s.rules.Load().Delete(obj.(*corev1.Service))
+	s.collectServiceCIDRs()
+}
+
+func (serviceStrategy) warnings(s *Server, obj, old object) []string {
+	was, _ := old.(*corev1.Service)
+	return s.rules.Load().Warnings(obj.(*corev1.Service), was)
+}
+
+// view returns an object as readers see it: mostly the object itself.
+func (s *Server) view(res *resource, obj object) object {
+	if res != services {
+		return obj
+	}
+	svc := obj.(*corev1.Service)
+	seen := svc.DeepCopy()
+	s.rules.Load().View(seen)
+	if reflect.DeepEqual(seen, svc) {
+		return obj // one object is enough
+	}
+	return seen
+}
+
+// proxy answers requests to /proxy. No pod runs here, so no Service has an endpoint that answers.
+func (rq *request) proxy() error {
+	_, name, _, ok := utilnet.SplitSchemeNamePort(rq.name)
+	if !ok {
+		return apierrors.NewBadRequest(fmt.Sprintf("invalid service request %q", rq.name))
+	}
+	if rq.server.store.get(services, rq.namespace, name) == nil {
+		return storeError(errNotFound, services, rq.namespace, name)
+	}
+	return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
+}
+
+// kubernetesService is the Service that every control plane creates for its own API server. It takes the first address
+// of the primary range.
+func (s *Server) createKubernetesService() error {
+	first := s.options.ServiceCIDRs[0].Masked().Addr().Next()
+	svc := &corev1.Service{
+		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "kubernetes", Namespace: metav1.NamespaceDefault,
+			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
+		},
+		Spec: corev1.ServiceSpec{
+			Type: corev1.ServiceTypeClusterIP, ClusterIP: first.String(), SessionAffinity: corev1.ServiceAffinityNone,
+			Ports: []corev1.ServicePort{{Name: "https", Port: 443, Protocol: corev1.ProtocolTCP, TargetPort: intstr.FromInt32(6443)}},
+		},
+	}
+	services.strategy.defaults(s, svc)
+	_, err := s.create(services, svc, writeOptions{}, write{manager: "kube-apiserver", object: svc.DeepCopy()})
+	if err != nil {
+		return fmt.Errorf("create the Service \"kubernetes\" on %s, the first address of %s: %w", first, s.options.ServiceCIDRs[0], err)
+	}
+	return nil
+}
+
+// clusterIPs are the addresses that a Service has.
+func clusterIPs(svc *corev1.Service) (ips []netip.Addr) {
+	for _, text := range svc.Spec.ClusterIPs {
+		if ip, err := netip.ParseAddr(text); err == nil {
+			ips = append(ips, ip)
+		}
+	}
+	return ips
+}

@@ -1,0 +1,288 @@
+package apiserver
+
+import (
+	"errors"
+	"net/http"
+
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
+)
+
+// create handles POST on a collection.
+func (rq *request) create() error {
+	options, err := rq.createOptions()
+	if err != nil {
+		return err
+	}
+	media, err := rq.bodyMedia(acceptedMedia...)
+	if err != nil {
+		return err
+	}
+	data, err := rq.body()
+	if err != nil {
+		return err
+	}
+	obj, err := rq.decode(data, media, options)
+	if err != nil {
+		return err
+	}
+	if err := rq.namespaceOfBody(obj); err != nil {
+		return err
+	}
+	made, err := rq.server.create(rq.resource, obj, options, write{manager: options.manager, data: data, media: media})
+	if err != nil {
+		return err
+	}
+	rq.warn(rq.resource.strategy.warnings(rq.server, made, nil)...)
+	rq.answer(http.StatusCreated, made)
+	return nil
+}
+
+// generateAttempts is how often a name is generated before the client has to try again (KEP-4420).
+const generateAttempts = 8
+
+// create stores a decoded object and returns it as readers see it. The error is a Status.
+func (s *Server) create(res *resource, obj object, options writeOptions, w write) (object, error) {
+	if obj.GetResourceVersion() != "" {
+		return nil, apierrors.NewBadRequest(errResourceVersionOnCreate.Error())
+	}
+	newMetadata(obj)
+	if res.namespaced {
+		if err := s.store.namespaceState(obj.GetNamespace()); err != nil {
+			return nil, storeError(err, res, obj.GetNamespace(), obj.GetName())
+		}
+	}
+	if obj.GetName() != "" || obj.GetGenerateName() == "" {
+		return s.createNamed(res, obj, options, w)
+	}
+	for attempt := 1; ; attempt++ {
+		candidate := obj.DeepCopyObject().(object)
+		generateName(candidate)
+		made, err := s.createNamed(res, candidate, options, w)
+		if err == nil || !apierrors.IsAlreadyExists(err) || attempt == generateAttempts {
+			return made, err
+		}
+	}
+}
+
+func (s *Server) createNamed(res *resource, obj object, options writeOptions, w write) (object, error) {
+	writes, err := s.trackCreate(res, &obj, w)
+	if err != nil {
+		return nil, err
+	}
+	tx, err := res.strategy.create(s, obj, options.dryRun)
+	if err != nil {
+		return nil, err
+	}
+	if options.dryRun {
+		tx.Rollback()
+		if s.store.get(res, obj.GetNamespace(), obj.GetName()) != nil {
+			return nil, storeError(errExists, res, obj.GetNamespace(), obj.GetName())
+		}
+		return s.view(res, obj), nil
+	}
+	e, err := s.store.create(res, obj, s.viewer(res), writes)
+	if err != nil {
+		tx.Rollback()
+		return nil, storeError(err, res, obj.GetNamespace(), obj.GetName())
+	}
+	tx.Commit()
+	return e.view, nil
+}
+
+// viewer returns how readers see the objects of a resource.
+func (s *Server) viewer(res *resource) func(object) object {
+	return func(obj object) object { return s.view(res, obj) }
+}
+
+// put handles PUT on an object or a subresource.
+func (rq *request) put() error {
+	options, err := rq.updateOptions()
+	if err != nil {
+		return err
+	}
+	media, err := rq.bodyMedia(acceptedMedia...)
+	if err != nil {
+		return err
+	}
+	data, err := rq.body()
+	if err != nil {
+		return err
+	}
+	sent, err := rq.decode(data, media, options)
+	if err != nil {
+		return err
+	}
+	if err := rq.nameOfBody(sent); err != nil {
+		return err
+	}
+	if err := rq.namespaceOfBody(sent); err != nil {
+		return err
+	}
+	return rq.modify(modification{
+		options: options,
+		create:  rq.resource.createOnUpdate && rq.subresource == "",
+		next: func(old object) (object, error) {
+			obj := sent.DeepCopyObject().(object)
+			if uid := obj.GetUID(); uid != "" && (old == nil || uid != old.GetUID()) {
+				if old == nil {
+					old = rq.resource.newObject()
+					old.SetName(rq.name)
+				}
+				return nil, checkPreconditions(rq.resource, old, &uid, nil)
+			}
+			if old == nil && obj.GetResourceVersion() != "" {
+				return nil, storeError(errChanged, rq.resource, rq.namespace, rq.name)
+			}
+			return obj, nil
+		},
+	})
+}
+
+// modification is one change of an object, from PUT or PATCH.
+type modification struct {
+	options writeOptions
+	create  bool // an object that does not exist is created
+	apply   bool // server-side apply: managed fields are set already
+	// next makes the new object from the stored one (nil: there is none), which it must not change. It may be called more
+	// than once, when the object changes in between.
+	next func(old object) (object, error)
+}
+
+// modify runs a modification until the store takes it: read, change, compare and swap. A change that names no
+// resource version is tried again when another one wins; every failed try means that somebody else made progress.
+func (rq *request) modify(m modification) error {
+	for {
+		if err := rq.r.Context().Err(); err != nil {
+			return apierrors.NewTimeoutError("the request was cancelled before the change was made", 0)
+		}
+		result, code, err := rq.tryModify(m)
+		if errors.Is(err, errChanged) || errors.Is(err, errNotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		rq.answer(code, result)
+		return nil
+	}
+}
+
+// tryModify tries once. The error errChanged or errNotFound means that the stored object is no longer the one it started from.
+func (rq *request) tryModify(m modification) (object, int, error) {
+	s, res := rq.server, rq.resource
+	old := s.store.get(res, rq.namespace, rq.name)
+	if old == nil {
+		if !m.create {
+			return nil, 0, storeError(errNotFound, res, rq.namespace, rq.name)
+		}
+		return rq.createByModify(m)
+	}
+	start := old.stored
+	if m.apply {
+		start = s.tracked(res, old)
+	}
+	obj, err := m.next(start)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := rq.checkIdentity(obj); err != nil {
+		return nil, 0, err
+	}
+	if err := rq.successorMetadata(obj, old.stored); err != nil {
+		return nil, 0, err
+	}
+	var writes []write
+	if !m.apply {
+		if writes, err = s.trackUpdate(res, old, &obj, rq.subresource, m.options.manager); err != nil {
+			return nil, 0, err
+		}
+	}
+	tx, err := res.strategy.update(s, obj, old.stored, rq.subresource, m.options.dryRun)
+	if err != nil {
+		return nil, 0, err
+	}
+	warnings := res.strategy.warnings(s, obj, old.stored)
+	switch {
+	case m.options.dryRun:
+		tx.Rollback()
+		rq.warn(warnings...)
+		return s.view(res, obj), http.StatusOK, nil
+	case equality.Semantic.DeepEqual(obj, old.stored): // nothing to write: the resource version stays
+		tx.Rollback()
+		rq.warn(warnings...)
+		return old.view, http.StatusOK, nil
+	}
+	result, err := s.replace(res, old, obj, writes)
+	if err != nil {
+		tx.Rollback()
+		return nil, 0, err
+	}
+	tx.Commit()
+	rq.warn(warnings...)
+	return result, http.StatusOK, nil
+}
+
+// replace stores the successor of an object. One that is being deleted and has lost its last finalizer is gone instead.
+// The error is errChanged or errNotFound.
+func (s *Server) replace(res *resource, old *entry, obj object, writes []write) (object, error) {
+	if !deletable(res, obj) {
+		e, err := s.store.update(res, old, obj, s.viewer(res), writes)
+		if err != nil {
+			return nil, err
+		}
+		if res == serviceCIDRs {
+			s.collectServiceCIDRs()
+		}
+		return e.view, nil
+	}
+	view, err := s.store.remove(res, old, obj, s.viewer(res))
+	if err != nil {
+		return nil, err
+	}
+	s.afterRemoval(res, obj)
+	return view, nil
+}
+
+// checkIdentity keeps a patch from renaming an object.
+func (rq *request) checkIdentity(obj object) error {
+	if err := rq.nameOfBody(obj); err != nil {
+		return err
+	}
+	return rq.namespaceOfBody(obj)
+}
+
+// createByModify creates the object that PUT or apply names.
+func (rq *request) createByModify(m modification) (object, int, error) {
+	obj, err := m.next(nil)
+	if err != nil {
+		return nil, 0, err
+	}
+	if err := rq.checkIdentity(obj); err != nil {
+		return nil, 0, err
+	}
+	w := write{manager: m.options.manager, object: obj.DeepCopyObject().(object)}
+	if m.apply {
+		w = write{}
+	}
+	made, err := rq.server.create(rq.resource, obj, m.options, w)
+	if apierrors.IsAlreadyExists(err) {
+		return nil, 0, errChanged
+	}
+	if err != nil {
+		return nil, 0, err
+	}
+	rq.warn(rq.resource.strategy.warnings(rq.server, made, nil)...)
+	return made, http.StatusCreated, nil
+}
+
+// answer writes an object in the shape that the client asked for.
+func (rq *request) answer(code int, obj runtime.Object) {
+	shaped, err := rq.shape(obj)
+	if err != nil {
+		rq.server.writeError(rq.w, rq.r, err)
+		return
+	}
+	rq.server.write(rq.w, rq.r, rq.encoding, code, shaped)
+}

@@ -1,0 +1,86 @@
+// Package fault is the registry of deliberate bugs that the reference can be started with. A fault
+// proves that the checks of the requirements that it breaks can fail.
+package fault
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Fault is one named, deliberate bug.
+type Fault struct {
+	// Name is what --fault takes, kebab-case, for example "lower-band-first".
+	Name string `json:"name"`
+	// Description says what goes wrong, in one sentence.
+	Description string `json:"description"`
+	// Breaks are the requirements that an implementation with this bug does not meet; never empty.
+	Breaks []spec.ID `json:"breaks"`
+}
+
+var registry = map[string]*Fault{}
+
+// New registers a fault. It panics on a name that is taken or a fault that breaks nothing: both are programming errors
+// found at start-up. Faults are declared as package variables, one file per topic.
+func New(name, description string, breaks ...spec.ID) *Fault {
+	if _, ok := registry[name]; ok {
+		panic("fault " + name + " is registered twice")
+	}
+	if len(breaks) == 0 {
+		panic("fault " + name + " breaks no requirement")
+	}
+	f := &Fault{Name: name, Description: description, Breaks: breaks}
+	registry[name] = f
+	return f
+}
+
+// All returns every fault, sorted by name.
+func All() []*Fault {
+	all := make([]*Fault, 0, len(registry))
+	for _, f := range registry {
+		all = append(all, f)
+	}
+	slices.SortFunc(all, func(a, b *Fault) int { return cmp.Compare(a.Name, b.Name) })
+	return all
+}
+
+// Set is the faults that are switched on in one reference. The nil Set has none on. It is immutable and safe for concurrent use.
+type Set map[*Fault]bool
+
+// Parse makes a Set from names.
+func Parse(names ...string) (Set, error) {
+	s := Set{}
+	for _, n := range names {
+		f, ok := registry[n]
+		if !ok {
+			return nil, fmt.Errorf("unknown fault %q%s; `conformance selftest --list` shows them all", n, suggest(n))
+		}
+		s[f] = true
+	}
+	return s, nil
+}
+
+// On reports whether the fault is switched on.
+func (s Set) On(f *Fault) bool { return s[f] }
+
+// Names returns the names of the faults that are on, sorted.
+func (s Set) Names() []string {
+	names := []string{}
+	for f := range s {
+		names = append(names, f.Name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+func suggest(name string) string {
+	for known := range registry {
+		if strings.Contains(known, name) || strings.Contains(name, known) {
+			return fmt.Sprintf(" (did you mean %q?)", known)
+		}
+	}
+	return ""
+}

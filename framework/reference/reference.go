@@ -1,0 +1,208 @@
+// Package reference is the candidate that runs inside the process: an API server on a loopback port with the reference's own
+// allocator and Service rules, started in a few milliseconds for every Service CIDR that a check asks for.
+package reference
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"runtime"
+	"slices"
+	"sync"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/allocator"
+	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/service"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Implementation is the name that the reference has in reports and expectations.
+const Implementation = "reference"
+
+// DefaultServiceCIDRs are the ranges of a control plane whose ranges nobody cares about: one of each family.
+var DefaultServiceCIDRs = []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/108")}
+
+// Options configure the reference.
+type Options struct {
+	// Faults are the deliberate bugs that every control plane has.
+	Faults fault.Set
+	// Version is the Kubernetes version that it follows, such as "v1.37.1"; empty is apiserver.DefaultVersion.
+	Version string
+	// NewAllocator replaces the allocator of the ranges; nil is the reference's own.
+	NewAllocator func(netip.Prefix) (allocator.Allocator, error)
+	// Seed makes the choices of dynamic allocation reproducible; 0 seeds them at random.
+	Seed uint64
+}
+
+// Reference is a candidate.Candidate.
+type Reference struct {
+	options      Options
+	capabilities []spec.Capability
+	token        string
+
+	mu     sync.Mutex
+	shared map[string]*apiserver.Server // by request
+	open   map[*apiserver.Server]bool
+	closed bool
+}
+
+var _ candidate.Candidate = (*Reference)(nil)
+
+// New makes the reference. It starts nothing: control planes are started when they are asked for. The error says that the
+// options make no sense.
+func New(options Options) (*Reference, error) {
+	if options.Version == "" {
+		options.Version = apiserver.DefaultVersion
+	}
+	minor, err := apiserver.MinorVersion(options.Version)
+	if err != nil {
+		return nil, err
+	}
+	r := &Reference{
+		options: options,
+		capabilities: []spec.Capability{
+			spec.ChosenServiceCIDR, spec.ExhaustibleRange, spec.DualStack, spec.SingleStack, spec.RestartControlPlane,
+		},
+		token:  rand.Text(),
+		shared: map[string]*apiserver.Server{},
+		open:   map[*apiserver.Server]bool{},
+	}
+	if minor >= apiserver.ServiceCIDRMinor {
+		r.capabilities = append(r.capabilities, spec.ServiceCIDRAPI, spec.ManageServiceCIDRs)
+	}
+	return r, nil
+}
+
+// Describe implements candidate.Candidate.
+func (r *Reference) Describe() candidate.Description {
+	return candidate.Description{
+		Implementation: Implementation,
+		Version:        r.options.Version,
+		Tier:           "reference",
+		Capabilities:   slices.Clone(r.capabilities),
+		Components:     map[string]string{"go": runtime.Version()},
+		Faults:         r.options.Faults.Names(),
+	}
+}
+
+// ControlPlane implements candidate.Candidate. Every range is offered. Leases that are not exclusive share a server per
+// distinct request; an exclusive one gets a server of its own, which ends with the lease. It never blocks.
+func (r *Reference) ControlPlane(ctx context.Context, request candidate.Request) (candidate.ControlPlane, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	cidrs := request.ServiceCIDRs
+	if len(cidrs) == 0 {
+		cidrs = DefaultServiceCIDRs[:1]
+		if request.DualStack {
+			cidrs = DefaultServiceCIDRs
+		}
+	}
+	ports, err := nodePorts(request.NodePorts)
+	if err != nil {
+		return nil, err
+	}
+	options := apiserver.Options{
+		ServiceCIDRs: cidrs,
+		NodePorts:    ports,
+		Faults:       r.options.Faults,
+		Token:        r.token,
+		Version:      r.options.Version,
+		NewAllocator: r.options.NewAllocator,
+		Seed:         r.options.Seed,
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errors.New("the reference is closed")
+	}
+	if request.Exclusive {
+		server, err := r.startLocked(options)
+		if err != nil {
+			return nil, err
+		}
+		return &controlPlane{server: server, cidrs: cidrs, ports: ports, release: func() { r.stop(server) }}, nil
+	}
+	key, err := json.Marshal(request)
+	if err != nil {
+		return nil, fmt.Errorf("control plane request: %w", err)
+	}
+	server := r.shared[string(key)]
+	if server == nil {
+		if server, err = r.startLocked(options); err != nil {
+			return nil, err
+		}
+		r.shared[string(key)] = server
+	}
+	return &controlPlane{server: server, cidrs: cidrs, ports: ports, release: func() {}}, nil
+}
+
+func (r *Reference) startLocked(options apiserver.Options) (*apiserver.Server, error) {
+	server, err := apiserver.New(options)
+	if err != nil {
+		return nil, candidate.Unavailable("the reference has no control plane with the Service range %v: %v", options.ServiceCIDRs, err)
+	}
+	if err := server.Start(); err != nil {
+		return nil, err
+	}
+	r.open[server] = true
+	return server, nil
+}
+
+func (r *Reference) stop(server *apiserver.Server) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.open, server)
+	_ = server.Close() // closing a listener on loopback: nothing is left to do about an error
+}
+
+// Close implements candidate.Candidate.
+func (r *Reference) Close(context.Context) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.closed = true
+	var errs []error
+	for server := range r.open {
+		errs = append(errs, server.Close())
+	}
+	r.open, r.shared = nil, nil
+	return errors.Join(errs...)
+}
+
+// nodePorts reads "first-last"; empty is the default range.
+func nodePorts(text string) (service.PortRange, error) {
+	ports := service.PortRange{First: 30000, Last: 32767}
+	if text == "" {
+		return ports, nil
+	}
+	if n, err := fmt.Sscanf(text, "%d-%d", &ports.First, &ports.Last); n != 2 || ports.First < 1 || ports.Last > 65535 || ports.First > ports.Last {
+		return ports, fmt.Errorf("node-port range %q is not of the form first-last within 1-65535: %w", text, errors.Join(err, errors.ErrUnsupported))
+	}
+	return ports, nil
+}
+
+// controlPlane is one lease.
+type controlPlane struct {
+	server  *apiserver.Server
+	cidrs   []netip.Prefix
+	ports   service.PortRange
+	once    sync.Once
+	release func()
+}
+
+func (c *controlPlane) Access() candidate.Access {
+	return candidate.Access{URL: c.server.URL(), Token: c.server.Token()}
+}
+
+func (c *controlPlane) ServiceCIDRs() []netip.Prefix { return slices.Clone(c.cidrs) }
+
+func (c *controlPlane) NodePorts() (first, last int) { return c.ports.First, c.ports.Last }
+
+func (c *controlPlane) Restart(ctx context.Context) error { return c.server.Restart(ctx) }
+
+func (c *controlPlane) Release() { c.once.Do(c.release) }

@@ -1,0 +1,44 @@
+package service
+
+import (
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+)
+
+// validateExternalName: type ExternalName needs a lower-case RFC 1123 hostname, which may end in a dot. With any other type
+// the field is ignored.
+func (r *Rules) validateExternalName(svc *corev1.Service) (errs field.ErrorList) {
+	if svc.Spec.Type != corev1.ServiceTypeExternalName {
+		return nil
+	}
+	path := specPath.Child("externalName")
+	name := strings.TrimSuffix(svc.Spec.ExternalName, ".")
+	if name == "" {
+		return field.ErrorList{field.Required(path, "")}
+	}
+	for _, msg := range validation.IsDNS1123Subdomain(name) {
+		errs = append(errs, field.Invalid(path, name, msg))
+	}
+	return errs
+}
+
+// validateNoClusterIP: an ExternalName Service has neither addresses nor IP families.
+func (r *Rules) validateNoClusterIP(svc *corev1.Service) (errs field.ErrorList) {
+	if svc.Spec.Type != corev1.ServiceTypeExternalName {
+		return nil
+	}
+	const forbidden = "may not be set for ExternalName services"
+	if len(svc.Spec.ClusterIPs) > 0 || svc.Spec.ClusterIP != "" {
+		errs = append(errs, field.Forbidden(clusterIPsPath, forbidden))
+	}
+	if len(svc.Spec.IPFamilies) > 0 {
+		errs = append(errs, field.Forbidden(ipFamiliesPath, forbidden))
+	}
+	if svc.Spec.IPFamilyPolicy != nil {
+		errs = append(errs, field.Forbidden(ipFamilyPolicyPath, forbidden))
+	}
+	return errs
+}

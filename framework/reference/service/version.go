@@ -1,0 +1,38 @@
+package service
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+)
+
+// version is the minor version of Kubernetes 1 whose rules are followed.
+type version int
+
+// newest is the version that is followed where none is named.
+const newest version = 37
+
+func parseVersion(s string) (version, error) {
+	if s == "" {
+		return newest, nil
+	}
+	parts := strings.Split(strings.TrimPrefix(s, "v"), ".")
+	if len(parts) >= 2 && parts[0] == "1" {
+		if minor, err := strconv.Atoi(parts[1]); err == nil && minor > 0 {
+			return version(minor), nil
+		}
+	}
+	return 0, fmt.Errorf("kubernetes version %q: want one such as 1.%d", s, newest)
+}
+
+// relaxedNames: a Service may have any RFC 1123 label as its name (KEP-5311); before, an RFC 1035 label, which starts with a letter.
+func (v version) relaxedNames() bool { return v >= 36 }
+
+// strictIPs: leading zeros, IPv4-mapped IPv6 addresses and CIDRs with host bits are refused in new values (KEP-4858).
+func (v version) strictIPs() bool { return v >= 36 }
+
+// preferSame: trafficDistribution may be PreferSameZone or PreferSameNode (KEP-3015).
+func (v version) preferSame() bool { return v >= 34 }
+
+// externalIPsDeprecated: the use of externalIPs is answered with a warning (KEP-5707).
+func (v version) externalIPsDeprecated() bool { return v >= 36 }

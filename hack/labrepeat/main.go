@@ -1,0 +1,109 @@
+// Command labrepeat runs `conformance run` many times and reports every check whose verdict differs from run to run.
+//
+//	go run ./hack/labrepeat -n 50 bin/conformance run --tier lab
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/report"
+)
+
+func main() {
+	n := flag.Int("n", 50, "number of runs")
+	flag.Parse()
+	if flag.NArg() == 0 {
+		fmt.Fprintln(os.Stderr, "usage: labrepeat [-n N] COMMAND ARG…")
+		os.Exit(report.ExitUsage)
+	}
+	differing, err := repeat(*n, flag.Args())
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "labrepeat:", err)
+		os.Exit(report.ExitHarness)
+	}
+	if differing > 0 {
+		os.Exit(report.ExitNonConformant)
+	}
+}
+
+// repeat runs the command n times and returns the number of checks whose verdict was not the same each time.
+func repeat(n int, command []string) (int, error) {
+	dir, err := os.MkdirTemp("", "labrepeat-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(dir)
+	seen := map[string]map[check.Verdict][]int{}
+	var times []float64
+	for i := 1; i <= n; i++ {
+		r, err := once(filepath.Join(dir, fmt.Sprint(i)), command)
+		if err != nil {
+			return 0, fmt.Errorf("run %d: %w", i, err)
+		}
+		times = append(times, r.Seconds)
+		for _, c := range r.Checks {
+			name := c.DisplayName()
+			if seen[name] == nil {
+				seen[name] = map[check.Verdict][]int{}
+			}
+			seen[name][c.Verdict] = append(seen[name][c.Verdict], i)
+		}
+		fmt.Printf("run %2d  %s  %5.1f s  %s  (%d conformant, %d non-conformant, %d unknown, %d not applicable checks)\n", i,
+			r.Started.Format(time.TimeOnly), r.Seconds, r.VerdictLine(), r.Summary.Checks.Conformant, r.Summary.Checks.NonConformant, r.Summary.Checks.Unknown, r.Summary.Checks.NotApplicable)
+	}
+	differing := 0
+	for _, name := range sortedNames(seen) {
+		if len(seen[name]) == 1 && total(seen[name]) == n {
+			continue
+		}
+		differing++
+		fmt.Printf("differs: %s", name)
+		for v, runs := range seen[name] {
+			fmt.Printf("; %s in %d runs %v", v, len(runs), runs)
+		}
+		fmt.Println()
+	}
+	slices.Sort(times)
+	fmt.Printf("%d runs of %d checks, median %.1f s, slowest %.1f s: %d verdicts differ from run to run\n", n, len(seen), times[len(times)/2], times[len(times)-1], differing)
+	return differing, nil
+}
+
+func once(dir string, command []string) (*report.Report, error) {
+	output, err := exec.Command(command[0], append(slices.Clone(command[1:]), "--report-dir", dir)...).CombinedOutput()
+	var exit *exec.ExitError
+	if err != nil && !errors.As(err, &exit) {
+		return nil, err
+	}
+	data, readErr := os.ReadFile(filepath.Join(dir, report.JSONFile))
+	if readErr != nil {
+		return nil, fmt.Errorf("%w\n%s", errors.Join(err, readErr), strings.TrimSpace(string(output)))
+	}
+	var r report.Report
+	return &r, json.Unmarshal(data, &r)
+}
+
+func total(verdicts map[check.Verdict][]int) (n int) {
+	for _, runs := range verdicts {
+		n += len(runs)
+	}
+	return n
+}
+
+func sortedNames(m map[string]map[check.Verdict][]int) []string {
+	names := make([]string, 0, len(m))
+	for name := range m {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
