@@ -51,7 +51,7 @@ fuzz:
 
 ## bench: the reference allocator beside Kubernetes' own, and the suites as a whole
 bench: build
-	cd bench && go test -run '^$$' -bench . -count 5 ./... | go run ./ratio
+	cd bench && go run . -count 5
 
 ## lint: golangci-lint and actionlint from the tools module
 lint:

@@ -66,9 +66,9 @@ func (s *Server) serveGroup(w http.ResponseWriter, r *http.Request, group string
 	i := slices.IndexFunc(served, func(gv schema.GroupVersion) bool { return gv.Group == group && group != "" })
 	switch {
 	case i < 0:
-		return unknownPath(r)
+		return unknownPath()
 	case r.Method != http.MethodGet:
-		return methodNotAllowed(r, schema.GroupResource{})
+		return methodNotAllowed()
 	}
 	g := apiGroup(served[i])
 	g.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "APIGroup"}
@@ -219,7 +219,7 @@ func isHealthCheck(path string) bool {
 // health answers the health checks. A server that answers at all is healthy: there is nothing that it waits for.
 func (s *Server) health(w http.ResponseWriter, r *http.Request, path string) error {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		return methodNotAllowed(r, schema.GroupResource{})
+		return methodNotAllowed()
 	}
 	check := path[1:]
 	if _, name, single := strings.Cut(check, "/"); single && name != "ping" {

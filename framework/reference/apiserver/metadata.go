@@ -20,7 +20,8 @@ const (
 // namespaceOfBody checks the namespace of an object against that of the URL and fills it in.
 func (rq *request) namespaceOfBody(obj object) error {
 	if !rq.resource.namespaced {
-		return nil // validation refuses one that is set
+		obj.SetNamespace("")
+		return nil
 	}
 	switch obj.GetNamespace() {
 	case "":
@@ -78,9 +79,7 @@ func (rq *request) successorMetadata(obj, old object) error {
 	if obj.GetUID() == "" {
 		obj.SetUID(old.GetUID())
 	}
-	if created := obj.GetCreationTimestamp(); created.IsZero() {
-		obj.SetCreationTimestamp(old.GetCreationTimestamp())
-	}
+	obj.SetCreationTimestamp(old.GetCreationTimestamp())
 	if obj.GetDeletionTimestamp() == nil {
 		obj.SetDeletionTimestamp(old.GetDeletionTimestamp())
 	}

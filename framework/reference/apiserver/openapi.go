@@ -94,7 +94,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request, path strin
 		_, _ = w.Write(d.data) // a client that is gone cannot be told
 		return nil
 	}
-	return unknownPath(r)
+	return unknownPath()
 }
 
 func acceptsJSON(r *http.Request) bool {

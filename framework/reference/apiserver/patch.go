@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
@@ -79,13 +80,18 @@ func (p *patcher) strictProblems(errs []error) error {
 	}
 	strict := newStrictError(p.rq.resource, errs)
 	if p.options.validation == metav1.FieldValidationStrict {
-		return strict
+		return p.invalid("strict decoding error: " + strings.Join(strict.messages, ", "))
 	}
 	if !p.warned {
 		p.warned = true
 		p.rq.warn(strict.messages...)
 	}
 	return nil
+}
+
+// invalid is the refusal of a patch whose result is no object of the kind.
+func (p *patcher) invalid(message string) error {
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(p.data), message)})
 }
 
 // jsonPatch applies RFC 6902.
@@ -166,7 +172,7 @@ func (p *patcher) decodeDocument(patched []byte, earlier []error) (object, error
 		err = nil
 	}
 	if err != nil {
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(p.data), err.Error())})
+		return nil, p.invalid(err.Error())
 	}
 	return obj, p.strictProblems(earlier)
 }
@@ -195,13 +201,11 @@ func (p *patcher) strategicMergePatch(old object) (object, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(patched, obj, p.options.strict()); err != nil {
 		unknown, ok := runtime.AsStrictDecodingError(err)
 		if !ok {
-			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), fmt.Sprintf("%+v", patch), err.Error())})
+			return nil, p.invalid(err.Error())
 		}
 		strict = append(strict, unknown.Errors()...)
 	}
-	if kind := obj.GetObjectKind().GroupVersionKind(); kind != p.rq.resource.gvk {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s", kind.Kind, kind.Version, p.rq.resource.gvk.Kind))
-	}
+	obj.GetObjectKind().SetGroupVersionKind(p.rq.resource.gvk) // which a patch cannot change
 	p.rq.resource.strategy.defaults(p.rq.server, obj)
 	return obj, p.strictProblems(strict)
 }
@@ -261,9 +265,6 @@ func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 			return nil, fmt.Errorf("server-side apply made a %T", merged)
 		}
 		obj.GetObjectKind().SetGroupVersionKind(res.gvk)
-		if obj.GetName() == "" {
-			obj.SetName(rq.name)
-		}
 		return obj, nil
 	}, nil
 }

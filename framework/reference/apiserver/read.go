@@ -88,8 +88,7 @@ func (rq *request) matcher(options *internalversion.ListOptions) (func(object) b
 	} else {
 		for _, requirement := range fieldSelector.Requirements() {
 			if !rq.resource.selectable(requirement.Field) {
-				return nil, apierrors.NewBadRequest(fmt.Sprintf("Unable to find %q that match label selector %q, field selector %q: field label not supported: %s",
-					rq.resource.groupVersion().WithResource(rq.resource.name), labelText(labelSelector), fieldSelector, requirement.Field))
+				return nil, apierrors.NewBadRequest("field label not supported: " + requirement.Field)
 			}
 		}
 	}
@@ -100,13 +99,6 @@ func (rq *request) matcher(options *internalversion.ListOptions) (func(object) b
 		return (labelSelector == nil || labelSelector.Matches(labels.Set(obj.GetLabels()))) &&
 			(fieldSelector == nil || fieldSelector.Matches(rq.resource.fieldSet(obj)))
 	}, nil
-}
-
-func labelText(s labels.Selector) string {
-	if s == nil {
-		return ""
-	}
-	return s.String()
 }
 
 // list handles GET on a collection.

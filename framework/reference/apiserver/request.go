@@ -2,12 +2,12 @@ package apiserver
 
 import (
 	"crypto/subtle"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"mime"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"strings"
 
@@ -68,7 +68,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) error {
 		return s.handleAPI(w, r, strings.Split(path[1:], "/"))
 	case path == "/api", path == "/apis", path == "", path == "/version", path == "/openapi/v3", strings.HasPrefix(path, "/openapi/v3/"):
 		if r.Method != http.MethodGet {
-			return methodNotAllowed(r, schema.GroupResource{})
+			return methodNotAllowed()
 		}
 		switch {
 		case path == "":
@@ -81,7 +81,7 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) error {
 			return s.serveOpenAPI(w, r, strings.TrimPrefix(strings.TrimPrefix(path, "/openapi/v3"), "/"))
 		}
 	}
-	return unknownPath(r)
+	return unknownPath()
 }
 
 func (s *Server) authorized(r *http.Request) bool {
@@ -103,11 +103,11 @@ func (s *Server) handleAPI(w http.ResponseWriter, r *http.Request, parts []strin
 		gv.Group, gv.Version, parts = parts[1], parts[2], parts[3:]
 	}
 	if !s.serves(gv) {
-		return unknownPath(r)
+		return unknownPath()
 	}
 	if len(parts) == 0 {
 		if r.Method != http.MethodGet {
-			return methodNotAllowed(r, schema.GroupResource{})
+			return methodNotAllowed()
 		}
 		return s.serveResources(w, r, gv)
 	}
@@ -120,7 +120,7 @@ func (s *Server) handleAPI(w http.ResponseWriter, r *http.Request, parts []strin
 	}
 	rq.resource = findResource(gv, parts[0])
 	if rq.resource == nil {
-		return unknownPath(r)
+		return unknownPath()
 	}
 	if len(parts) > 1 {
 		rq.name = parts[1]
@@ -130,7 +130,7 @@ func (s *Server) handleAPI(w http.ResponseWriter, r *http.Request, parts []strin
 	}
 	for _, part := range parts {
 		if part == "" {
-			return unknownPath(r)
+			return unknownPath()
 		}
 	}
 	return rq.handle()
@@ -140,7 +140,7 @@ func (s *Server) handleAPI(w http.ResponseWriter, r *http.Request, parts []strin
 func (rq *request) handle() error {
 	res := rq.resource
 	if rq.name != "" && res.namespaced && rq.namespace == "" {
-		return unknownPath(rq.r)
+		return unknownPath()
 	}
 	if rq.subresource != "" {
 		known := false
@@ -149,7 +149,7 @@ func (rq *request) handle() error {
 		}
 		switch {
 		case !known, rq.rest != "" && rq.subresource != "proxy", rq.legacyWatch:
-			return unknownPath(rq.r)
+			return unknownPath()
 		case rq.subresource == "proxy":
 			return rq.proxy()
 		}
@@ -198,7 +198,7 @@ func (rq *request) handle() error {
 			}
 		}
 	}
-	return methodNotAllowed(rq.r, res.groupResource())
+	return methodNotAllowed()
 }
 
 // wantsWatch reads the watch parameter of a list: present and neither "0" nor "false".
@@ -215,11 +215,7 @@ func (rq *request) query(into runtime.Object) error {
 	if rq.r.URL.RawQuery == "" {
 		return nil
 	}
-	values, err := url.ParseQuery(rq.r.URL.RawQuery)
-	if err != nil {
-		return apierrors.NewBadRequest(err.Error())
-	}
-	if err := internalversionscheme.ParameterCodec.DecodeParameters(values, metav1.SchemeGroupVersion, into); err != nil {
+	if err := internalversionscheme.ParameterCodec.DecodeParameters(rq.r.URL.Query(), metav1.SchemeGroupVersion, into); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
@@ -358,11 +354,7 @@ func (s *Server) decode(res *resource, decoder runtime.Decoder, data []byte) (ob
 		if gvk != nil && gvk.Kind != "" {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, res.gvk.Kind, err))
 		}
-		summary := data
-		if len(summary) > 30 {
-			summary = summary[:30]
-		}
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%q)", res.gvk.Kind, err, summary))
+		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", res.gvk.Kind, err, summary(data)))
 	}
 	obj, ok := decoded.(object)
 	if !ok || *gvk != res.gvk {
@@ -375,6 +367,20 @@ func (s *Server) decode(res *resource, decoder runtime.Decoder, data []byte) (ob
 		return obj, newStrictError(res, strict.Errors())
 	}
 	return obj, nil
+}
+
+// summary is the start of a body that cannot be read: as text where it looks like JSON, otherwise in hexadecimal.
+func summary(data []byte) string {
+	const shown = 30
+	switch {
+	case len(data) == 0:
+		return "<empty>"
+	case data[0] == '{' && len(data) > shown:
+		return string(data[:shown]) + " ..."
+	case data[0] == '{':
+		return string(data)
+	}
+	return hex.EncodeToString(data[:min(shown, len(data))])
 }
 
 // strictError is the refusal of unknown and duplicate fields. It comes with an object that does without them.

@@ -63,19 +63,16 @@ func (s *Server) view(res *resource, obj object) object {
 	return seen
 }
 
-// proxy answers requests to /proxy. No pod runs here, so no Service has an endpoint that answers.
+// proxy answers requests to /proxy. No pod runs here, so no Service, existing or not, has an endpoint that answers.
 func (rq *request) proxy() error {
 	_, name, _, ok := utilnet.SplitSchemeNamePort(rq.name)
 	if !ok {
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid service request %q", rq.name))
 	}
-	if rq.server.store.get(services, rq.namespace, name) == nil {
-		return storeError(errNotFound, services, rq.namespace, name)
-	}
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
 }
 
-// kubernetesService is the Service that every control plane creates for its own API server. It takes the first address
+// createKubernetesService creates the Service that every control plane creates for its own API server. It takes the first address
 // of the primary range.
 func (s *Server) createKubernetesService() error {
 	first := s.options.ServiceCIDRs[0].Masked().Addr().Next()

@@ -9,7 +9,6 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 // Every answer that is not a success is a metav1.Status with the code, reason and details that a real API server gives
@@ -86,7 +85,7 @@ func storeError(err error, r *resource, namespace, name string) error {
 }
 
 // unknownPath is the answer to a path that does not exist. A real server writes a text here, which clients turn into this Status.
-func unknownPath(r *http.Request) error {
+func unknownPath() error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
 		Status: metav1.StatusFailure, Code: http.StatusNotFound, Reason: metav1.StatusReasonNotFound,
 		Message: "the server could not find the requested resource",
@@ -94,19 +93,23 @@ func unknownPath(r *http.Request) error {
 	}}
 }
 
-func methodNotAllowed(r *http.Request, gr schema.GroupResource) error {
-	verb := strings.ToLower(r.Method)
-	err := apierrors.NewMethodNotSupported(gr, verb)
-	if gr.Resource == "" {
-		err.ErrStatus.Message = fmt.Sprintf("%s is not supported on %s", verb, r.URL.Path)
-	}
-	return err
+// methodNotAllowed is the answer to a path that exists and does not know the verb.
+func methodNotAllowed() error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusMethodNotAllowed, Reason: metav1.StatusReasonMethodNotAllowed,
+		Message: "the server does not allow this method on the requested resource",
+		Details: &metav1.StatusDetails{},
+	}}
 }
 
 func notAcceptable() error {
+	return notAcceptableShape("only the following media types are accepted: " + strings.Join(acceptedMedia, ", "))
+}
+
+// notAcceptableShape is the answer to a request for an object in a form that it does not have.
+func notAcceptableShape(message string) error {
 	return &apierrors.StatusError{ErrStatus: metav1.Status{
-		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable,
-		Message: "only the following media types are accepted: " + strings.Join(acceptedMedia, ", "),
+		Status: metav1.StatusFailure, Code: http.StatusNotAcceptable, Reason: metav1.StatusReasonNotAcceptable, Message: message,
 	}}
 }
 
@@ -117,7 +120,10 @@ func unsupportedMedia(accepted ...string) error {
 	}}
 }
 
-// unprocessable is a 422 without the causes of a failed validation: a patch that cannot be applied.
+// unprocessable is the answer to a well-formed patch that does not fit the object.
 func unprocessable(message string) error {
-	return apierrors.NewGenericServerResponse(http.StatusUnprocessableEntity, "", schema.GroupResource{}, "", message, 0, false)
+	return &apierrors.StatusError{ErrStatus: metav1.Status{
+		Status: metav1.StatusFailure, Code: http.StatusUnprocessableEntity, Reason: metav1.StatusReasonInvalid,
+		Message: "the patch cannot be applied: " + message,
+	}}
 }

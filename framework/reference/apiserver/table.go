@@ -53,12 +53,12 @@ func (rq *request) shape(obj runtime.Object) (runtime.Object, error) {
 	case asMetadata:
 		o, ok := obj.(object)
 		if !ok {
-			return nil, apierrors.NewGenericServerResponse(406, "", rq.resource.groupResource(), "", "you requested PartialObjectMetadata, but the requested object is a list", 0, false)
+			return nil, notAcceptableShape("you requested PartialObjectMetadata, but the requested object is a list")
 		}
 		return partialMetadata(o), nil
 	case asMetadataList:
 		if _, single := obj.(object); single {
-			return nil, apierrors.NewGenericServerResponse(406, "", rq.resource.groupResource(), "", "you requested PartialObjectMetadataList, but the requested object is not a list", 0, false)
+			return nil, notAcceptableShape("you requested PartialObjectMetadataList, but the requested object is not a list")
 		}
 		return partialMetadataList(obj)
 	}

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"errors"
+	"fmt"
 	"net/http"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -125,15 +126,8 @@ func (rq *request) put() error {
 		create:  rq.resource.createOnUpdate && rq.subresource == "",
 		next: func(old object) (object, error) {
 			obj := sent.DeepCopyObject().(object)
-			if uid := obj.GetUID(); uid != "" && (old == nil || uid != old.GetUID()) {
-				if old == nil {
-					old = rq.resource.newObject()
-					old.SetName(rq.name)
-				}
-				return nil, checkPreconditions(rq.resource, old, &uid, nil)
-			}
-			if old == nil && obj.GetResourceVersion() != "" {
-				return nil, storeError(errChanged, rq.resource, rq.namespace, rq.name)
+			if uid := obj.GetUID(); uid != "" && old != nil {
+				return obj, checkPreconditions(rq.resource, old, &uid, nil)
 			}
 			return obj, nil
 		},
@@ -262,6 +256,11 @@ func (rq *request) createByModify(m modification) (object, int, error) {
 	if err := rq.checkIdentity(obj); err != nil {
 		return nil, 0, err
 	}
+	if uid := obj.GetUID(); uid != "" {
+		return nil, 0, apierrors.NewConflict(rq.resource.groupResource(), rq.name,
+			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
+	}
+	obj.SetResourceVersion("") // of an object that is gone
 	w := write{manager: m.options.manager, object: obj.DeepCopyObject().(object)}
 	if m.apply {
 		w = write{}

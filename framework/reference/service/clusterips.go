@@ -47,12 +47,12 @@ func (r *Rules) normalizeClusterIPs(svc, old *corev1.Service) {
 		return
 	}
 	samePlural := slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs)
-	switch {
-	case spec.ClusterIP == old.Spec.ClusterIP:
+	switch spec.ClusterIP {
+	case old.Spec.ClusterIP:
 		if len(spec.ClusterIPs) == 0 {
 			spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
 		}
-	case spec.ClusterIP == "":
+	case "":
 		if samePlural {
 			spec.ClusterIPs = nil
 		}
