@@ -78,6 +78,14 @@ func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 			problems = append(problems, fmt.Errorf("%s: %s: %w", origin[r.ID], r.ID, p))
 		}
 	}
+	for i, d := range c.Documents {
+		if slices.ContainsFunc(c.Documents[:i], func(e Document) bool { return e.ID == d.ID }) {
+			problems = append(problems, fmt.Errorf("%s: document %s stands there twice", dir, d.ID))
+		}
+	}
+	if len(c.Requirements) == 0 {
+		problems = append(problems, fmt.Errorf("%s holds no requirement", dir))
+	}
 	if len(problems) > 0 {
 		return nil, errors.Join(problems...)
 	}
@@ -133,17 +141,28 @@ func deviationVersions(r *Requirement) (vs []string) {
 	return vs
 }
 
-// ParseVersions turns a constraint such as ">=1.33" or ">=1.31 <1.36" (Kubernetes minor versions; "||" for
-// alternatives) into a predicate on a server's git version ("v1.37.1"). The empty constraint admits everything;
-// a version that cannot be parsed is admitted, for a candidate may be unversioned.
+// ParseVersions turns a constraint on Kubernetes minor versions into a predicate on a server's git version ("v1.37.1"). A
+// constraint is made of >=X.Y and <X.Y (a patch number may follow), which all must hold, and of alternatives separated by "||": ">=1.31 <1.36 || >=1.37". The
+// empty constraint admits everything; a version that cannot be parsed is admitted, for a candidate may be unversioned.
 func ParseVersions(constraint string) (func(version string) bool, error) {
 	if constraint == "" {
 		return func(string) bool { return true }, nil
 	}
-	expanded := minorVersion.ReplaceAllString(constraint, "$1$2.0$3")
-	admits, err := semver.ParseRange(expanded)
+	terms := strings.Fields(constraint)
+	for i, term := range terms {
+		if term == "||" {
+			continue
+		}
+		if !versionTerm.MatchString(term) {
+			return nil, fmt.Errorf("%q is not >=X.Y or <X.Y; write a constraint like >=1.33 or >=1.31 <1.36", term)
+		}
+		if strings.Count(term, ".") == 1 {
+			terms[i] = term + ".0"
+		}
+	}
+	admits, err := semver.ParseRange(strings.Join(terms, " "))
 	if err != nil {
-		return nil, fmt.Errorf("write it like >=1.33 or >=1.31 <1.36: %w", err)
+		return nil, fmt.Errorf("write a constraint like >=1.33 or >=1.31 <1.36: %w", err)
 	}
 	return func(version string) bool {
 		v, err := semver.ParseTolerant(version)
@@ -155,4 +174,5 @@ func ParseVersions(constraint string) (func(version string) bool, error) {
 	}, nil
 }
 
-var minorVersion = regexp.MustCompile(`([<>=!]+)(\d+\.\d+)(\s|\||$)`)
+// versionTerm leaves out =, !=, > and <=: on minor versions they would read like X.Y and mean X.Y.0.
+var versionTerm = regexp.MustCompile(`^(>=|<)[0-9]+\.[0-9]+(\.[0-9]+)?$`)

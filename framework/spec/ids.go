@@ -268,7 +268,6 @@ const (
 	APIDryRunCreate                ID = "api-dry-run-create"
 	APIDryRunUpdate                ID = "api-dry-run-update"
 	APIDryRunDelete                ID = "api-dry-run-delete"
-	APIDryRunNodePort              ID = "api-dry-run-node-port"
 	APIDryRunSilent                ID = "api-dry-run-silent"
 	APIDryRunValidation            ID = "api-dry-run-validation"
 	APIDryRunValue                 ID = "api-dry-run-value"

@@ -1,0 +1,171 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/report"
+)
+
+// TestMain lets the test binary stand in for the program: with the variable set it is `conformance`.
+func TestMain(m *testing.M) {
+	if os.Getenv(asProgram) != "" || os.Getenv("CONFORMANCE_WORKER") != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+const asProgram = "CONFORMANCE_TEST_AS_PROGRAM"
+
+// conformance runs the program in a folder and returns what it printed and its exit code.
+func conformance(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), asProgram+"=1", "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
+	var out, errs bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	err := cmd.Run()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"empty": "", "junk.yaml": "{", "expired.yaml": "deviations: [{requirement: alloc-unique}]", "file": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	before, _ := os.ReadDir(dir)
+	for _, c := range []struct {
+		args, want string
+	}{
+		{"run --no-such-flag", "unknown flag: --no-such-flag"},
+		{"rum", `unknown command "rum"`},
+		{"run extra", "unknown command"},
+		{"run --suite storage", `unknown suite "storage"; there are allocation, apischema`},
+		{"run --focus alloc-no-such", `no requirement matches "alloc-no-such"`},
+		{"run --focus ALLOC-*", "is not an ID or a glob"},
+		{"run --feature Teleport", `unknown feature "Teleport"`},
+		{"run --fault lower-bamd-first", `unknown fault "lower-bamd-first"`},
+		{"run --tier moon", `unknown tier "moon"`},
+		{"run --tier kind", "not part of this release"},
+		{"run --tier lab --fault lower-band-first", "--fault is for --tier reference"},
+		{"run --tier lab --kubernetes-version 37", "37"},
+		{"run --tier lab --kubernetes-version v1.37.x", "v1.37.x"},
+		{"run --tier lab --kubernetes-bin-dir nowhere", "nowhere"},
+		{"run --kubernetes-bin-dir x", "is for --tier lab"},
+		{"run --service-cidr 10.96.0.0", "is not a range"},
+		{"run --service-cidr 10.96.0.1/24", "write 10.96.0.0/24"},
+		{"run --service-cidr 10.96.0.0/24,10.97.0.0/24", "two of different IP families"},
+		{"run --parallel -1", "must be positive"},
+		{"run --parallel many", "invalid argument"},
+		{"run --report-dir file", "--report-dir"},
+		{"run --expectations nowhere.yaml", "nowhere.yaml"},
+		{"run --expectations junk.yaml", "junk.yaml"},
+		{"run --expectations expired.yaml", "a reason is required"},
+		{"run --tier cluster", "needs --kubeconfig"},
+		{"run --tier cluster --kubeconfig nowhere", "read kubeconfig"},
+		{"run --tier cluster --kubeconfig empty", "is empty"},
+		{"run --tier cluster --kubeconfig junk.yaml", "kubeconfig junk.yaml"},
+		{"explain", "name one requirement"},
+		{"explain upper-band", "did you mean"},
+		{"list -o xml", `unknown format "xml"`},
+		{"serve --service-cidr 10.96.0.1/16", "write 10.96.0.0/16"},
+		{"serve --address " + listener.Addr().String(), "address already in use"},
+		{"serve --kubeconfig no/such/folder/kc", "no/such/folder"},
+		{"selftest --fault nope", `unknown fault "nope"`},
+		{"selftest --parallel 0", "must be positive"},
+		{"lab build --kubernetes-version latest", "latest"},
+		{"lab up --service-cidr x", "is not a range"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			_, stderr, code := conformance(t, dir, strings.Fields(c.args)...)
+			if code != report.ExitUsage {
+				t.Errorf("exit code %d, want 64\n%s", code, stderr)
+			}
+			if !strings.Contains(stderr, c.want) {
+				t.Errorf("got %q, want a line with %q", stderr, c.want)
+			}
+			if strings.Contains(stderr, "goroutine ") || strings.Count(stderr, "\n") > 3 {
+				t.Errorf("too much for a user's mistake:\n%s", stderr)
+			}
+		})
+	}
+	after, _ := os.ReadDir(dir)
+	if len(after) > len(before)+1 { // the cache folder of the lab may appear
+		t.Errorf("files were left behind: %v", after)
+	}
+}
+
+func TestRunReportsAndExitsByVerdict(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct {
+		args string
+		code int
+		want check.Verdict
+	}{
+		{"run --focus alloc-upper-band-first --service-cidr 10.96.0.0/26 --seed 7", report.ExitConformant, check.Conformant},
+		{"run --focus alloc-upper-band-first --service-cidr 10.96.0.0/26 --seed 7 --parallel 2", report.ExitConformant, check.Conformant},
+		{"run --focus alloc-upper-band-first --service-cidr 10.96.0.0/26 --fault lower-band-first", report.ExitNonConformant, check.NonConformant},
+		{"run --focus alloc-upper-band-first --feature KubeProxy", report.ExitUnknown, check.NotApplicable},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			stdout, stderr, code := conformance(t, dir, append(strings.Fields(c.args), "--report-dir", "out")...)
+			if code != c.code {
+				t.Fatalf("exit code %d, want %d\n%s%s", code, c.code, stdout, stderr)
+			}
+			data, err := os.ReadFile(filepath.Join(dir, "out", report.JSONFile))
+			if err != nil {
+				t.Fatal(err)
+			}
+			var r report.Report
+			if err := json.Unmarshal(data, &r); err != nil {
+				t.Fatal(err)
+			}
+			if r.Verdict != c.want || len(r.Checks) == 0 {
+				t.Errorf("verdict %s with %d checks, want %s", r.Verdict, len(r.Checks), c.want)
+			}
+			if strings.Contains(stdout, "\x1b[") {
+				t.Errorf("colours in a pipe: %q", stdout)
+			}
+			if !strings.Contains(stdout, report.JUnitFile) {
+				t.Errorf("the output does not say where the reports are:\n%s", stdout)
+			}
+		})
+	}
+}
+
+func TestCatalogueChecksAndFaultsAgree(t *testing.T) {
+	if _, stderr, code := conformance(t, t.TempDir(), "verify"); code != 0 {
+		t.Error(stderr)
+	}
+}
+
+func TestExplainTellsEverythingAboutARequirement(t *testing.T) {
+	stdout, stderr, code := conformance(t, t.TempDir(), "explain", "alloc-upper-band-first")
+	if code != 0 {
+		t.Fatal(stderr)
+	}
+	for _, want := range []string{"alloc-upper-band-first (MUST)", "source", "https://", "check", "suites/allocation/", "fault", "lower-band-first"} {
+		if !strings.Contains(stdout, want) {
+			t.Errorf("no %q in:\n%s", want, stdout)
+		}
+	}
+}
