@@ -52,7 +52,7 @@ type BuildOptions struct {
 // Build returns the programs of a Kubernetes version from the cache, building them first where the cache does
 // not hold them or holds damaged ones. Everything comes from Go modules through the go tool in PATH, which
 // verifies checksums. A cold build takes minutes. Processes that build the same version wait for each other.
-func Build(ctx context.Context, o BuildOptions) (*Binaries, error) {
+func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 	v, err := parseVersion(o.Version)
 	if err != nil {
 		return nil, err
@@ -79,7 +79,7 @@ func Build(ctx context.Context, o BuildOptions) (*Binaries, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer l.unlock()
+	defer l.remove()
 	// Another process may have built it meanwhile.
 	b, err := lookUpCache(o.CacheDir, v, o.Components)
 	var corrupt *corruptError
@@ -100,7 +100,13 @@ func Build(ctx context.Context, o BuildOptions) (*Binaries, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(work)
+	defer func() {
+		os.RemoveAll(work)
+		if err != nil { // leave no empty folders; others stay
+			os.Remove(dir)
+			os.Remove(filepath.Dir(dir))
+		}
+	}()
 	etcd, goVersion, err := compile(ctx, work, v, o.Components, o.Progress)
 	if err != nil {
 		return nil, fmt.Errorf("build Kubernetes %s: %w", v, err)
@@ -258,7 +264,7 @@ func (g *goTool) run(ctx context.Context, eachLine func(string), args ...string)
 				kept = append(kept, line)
 			}
 		}
-		io.Copy(io.Discard, stderr) // a line beyond the limit must not block the command
+		_, _ = io.Copy(io.Discard, stderr) // a line beyond the limit must not block the command
 		complaints <- kept
 	}()
 	err := cmd.Run()
@@ -290,22 +296,22 @@ type moduleInfo struct {
 	Error                json.RawMessage // a string or an object, by command
 }
 
-// reason is the text of the error; empty if there is none.
+// reason is the text of the error on one line; empty if there is none.
 func (m *moduleInfo) reason() string {
-	var s string
-	if json.Unmarshal(m.Error, &s) == nil {
-		return s
+	var text string
+	if json.Unmarshal(m.Error, &text) != nil {
+		var object struct{ Err string }
+		if json.Unmarshal(m.Error, &object) != nil {
+			return string(m.Error)
+		}
+		text = object.Err
 	}
-	var o struct{ Err string }
-	if json.Unmarshal(m.Error, &o) == nil {
-		return o.Err
-	}
-	return string(m.Error)
+	return strings.Join(strings.Fields(text), " ")
 }
 
 // unpublished reports whether the go command's words mean that a version does not exist, as opposed to a network that failed.
 func unpublished(reason string) bool {
-	for _, s := range []string{"unknown revision", "404 Not Found", "410 Gone", "no matching versions", "not found"} {
+	for _, s := range []string{"unknown revision", "404 Not Found", "410 Gone", "no matching versions", "not found", "is not available"} {
 		if strings.Contains(reason, s) {
 			return true
 		}
@@ -325,7 +331,7 @@ func (g *goTool) downloadGoMod(ctx context.Context, v version) ([]byte, error) {
 	}
 	if reason := m.reason(); reason != "" {
 		if unpublished(reason) {
-			return nil, fmt.Errorf("there is no such Kubernetes release (%s); the lab is known to work with %s", reason, strings.Join(SupportedVersions, ", "))
+			return nil, fmt.Errorf("%s is not published as a Go module (%s); the lab is known to work with %s", v, reason, strings.Join(SupportedVersions, ", "))
 		}
 		return nil, errors.New(reason)
 	}
@@ -357,7 +363,7 @@ func (g *goTool) checkPublished(ctx context.Context, v version, paths []string) 
 		}
 		if reason := m.reason(); reason != "" {
 			if !unpublished(reason) {
-				return fmt.Errorf("%s %s: %s", m.Path, v.staging(), reason)
+				return fmt.Errorf("look for %s %s: %s", m.Path, v.staging(), reason)
 			}
 			missing = append(missing, m.Path)
 		}

@@ -139,7 +139,7 @@ func TestBuildErrorsSayWhatIsWrong(t *testing.T) {
 		"malformed version": {version: "latest", want: []string{`"latest"`, DefaultVersion}},
 		"unknown version": {
 			version: "v1.37.99", env: [2]string{"FAKE_DOWNLOAD_ERROR", "k8s.io/kubernetes@v1.37.99: invalid version: unknown revision v1.37.99"},
-			want: []string{"no such Kubernetes release", "v1.37.99", DefaultVersion},
+			want: []string{"not published", "v1.37.99", DefaultVersion},
 		},
 		"no network": {
 			env:  [2]string{"FAKE_DOWNLOAD_ERROR", "dial tcp: lookup modules.invalid: server misbehaving"},

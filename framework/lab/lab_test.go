@@ -15,6 +15,7 @@ import (
 // newFakeLab is a lab whose programs are fakes, with a folder of its own for temporary files.
 func newFakeLab(t *testing.T) *Lab {
 	t.Helper()
+	programs := installFakes(t, "etcd", "kube-apiserver") // before temporary files go elsewhere
 	// Not t.TempDir: its long path leaves no room for the path of a socket.
 	tmp, err := os.MkdirTemp("", "lab-")
 	must(t, err)
@@ -26,7 +27,7 @@ func newFakeLab(t *testing.T) *Lab {
 	})
 	t.Setenv("TMPDIR", tmp)
 	t.Setenv("TMP", tmp)
-	l, err := New(t.Context(), Options{BinDir: installFakes(t, "etcd", "kube-apiserver"), MaxServers: 4})
+	l, err := New(t.Context(), Options{BinDir: programs, MaxServers: 4})
 	must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(context.Background()); err != nil {

@@ -80,7 +80,7 @@ func (p *process) kill() {
 	p.mu.Lock()
 	if p.alive() && !p.killed {
 		p.killed = true
-		killGroup(p.process)
+		_ = killGroup(p.process)
 	}
 	p.mu.Unlock()
 	<-p.done
@@ -112,7 +112,7 @@ func logTail(path string, lines int) string {
 	}
 	defer f.Close()
 	if size, err := f.Seek(0, io.SeekEnd); err == nil {
-		f.Seek(max(0, size-window), io.SeekStart)
+		_, _ = f.Seek(max(0, size-window), io.SeekStart)
 	}
 	b, err := io.ReadAll(f)
 	if err != nil {

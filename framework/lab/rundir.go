@@ -18,20 +18,20 @@ const (
 	recordFile = "processes.json"
 )
 
-// identity names a process for good: pids are used again, a pid with its start time is not.
-type identity struct {
+// ProcessIdentity names a process for good: pids are used again, a pid with its start time is not.
+type ProcessIdentity struct {
 	PID     int    `json:"pid"`
 	Started string `json:"started"`
 }
 
 // self is the identity of this process.
-func self() identity {
+func self() ProcessIdentity {
 	started, _ := processStart(os.Getpid()) // unknown means that nobody can prove us dead
-	return identity{os.Getpid(), started}
+	return ProcessIdentity{os.Getpid(), started}
 }
 
 // alive reports whether the process runs; if in doubt it says yes.
-func (i identity) alive() bool {
+func (i ProcessIdentity) alive() bool {
 	started, err := processStart(i.PID)
 	if err != nil {
 		return !errors.Is(err, fs.ErrNotExist)
@@ -40,7 +40,7 @@ func (i identity) alive() bool {
 }
 
 // kill ends the process and its group if it is certain that it is the same process, and waits until it is gone.
-func (i identity) kill() error {
+func (i ProcessIdentity) kill() error {
 	started, err := processStart(i.PID)
 	if err != nil || i.Started == "" || started != i.Started {
 		return nil
@@ -64,9 +64,9 @@ func (i identity) kill() error {
 type record struct {
 	// Owner is the process that removes the folder. Detached folders belong to nobody; they are in use as long
 	// as one of their processes runs.
-	Owner     identity   `json:"owner"`
-	Detached  bool       `json:"detached,omitempty"`
-	Processes []identity `json:"processes,omitempty"`
+	Owner     ProcessIdentity   `json:"owner"`
+	Detached  bool              `json:"detached,omitempty"`
+	Processes []ProcessIdentity `json:"processes,omitempty"`
 }
 
 // runDir is the temporary folder of a lab. Its methods are safe for concurrent use.
@@ -96,7 +96,7 @@ func (d *runDir) file(name string) string { return filepath.Join(d.path, name) }
 func (d *runDir) add(p *process) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.rec.Processes = append(d.rec.Processes, identity{p.pid, p.started})
+	d.rec.Processes = append(d.rec.Processes, ProcessIdentity{p.pid, p.started})
 	return d.write()
 }
 
@@ -106,12 +106,12 @@ func (d *runDir) forget(p *process) {
 	defer d.mu.Unlock()
 	kept := d.rec.Processes[:0]
 	for _, i := range d.rec.Processes {
-		if i != (identity{p.pid, p.started}) {
+		if i != (ProcessIdentity{p.pid, p.started}) {
 			kept = append(kept, i)
 		}
 	}
 	d.rec.Processes = kept
-	d.write() // an ended process in the record does no harm: its identity is never used again
+	_ = d.write() // an ended process in the record does no harm: its identity is never used again
 }
 
 // detach gives up the ownership of the folder.

@@ -10,7 +10,7 @@ import (
 )
 
 // deadIdentity is a process that certainly does not run: this one, started at another time.
-func deadIdentity() identity { return identity{os.Getpid(), "never"} }
+func deadIdentity() ProcessIdentity { return ProcessIdentity{os.Getpid(), "never"} }
 
 // leave makes a folder as a run leaves it.
 func leave(t *testing.T, parent string, r record) string {
@@ -34,7 +34,7 @@ func exists(t *testing.T, path string) bool {
 func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 	parent := t.TempDir()
 	child := startForever(t)
-	dir := leave(t, parent, record{Owner: deadIdentity(), Processes: []identity{{child.pid, child.started}}})
+	dir := leave(t, parent, record{Owner: deadIdentity(), Processes: []ProcessIdentity{{child.pid, child.started}}})
 	must(t, sweep(parent))
 	if exists(t, dir) {
 		t.Error("the folder is still there")
@@ -45,19 +45,19 @@ func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 func TestSweepLeavesOthersAlone(t *testing.T) {
 	parent := t.TempDir()
 	child := startForever(t)
-	live := identity{child.pid, child.started}
-	otherStart := identity{child.pid, "another time"}
+	live := ProcessIdentity{child.pid, child.started}
+	otherStart := ProcessIdentity{child.pid, "another time"}
 	kept := map[string]string{
-		"of a running owner":                 leave(t, parent, record{Owner: self(), Processes: []identity{live}}),
-		"of an owner whose start is unknown": leave(t, parent, record{Owner: identity{PID: os.Getpid()}}),
-		"detached and running":               leave(t, parent, record{Owner: deadIdentity(), Detached: true, Processes: []identity{deadIdentity(), live}}),
+		"of a running owner":                 leave(t, parent, record{Owner: self(), Processes: []ProcessIdentity{live}}),
+		"of an owner whose start is unknown": leave(t, parent, record{Owner: ProcessIdentity{PID: os.Getpid()}}),
+		"detached and running":               leave(t, parent, record{Owner: deadIdentity(), Detached: true, Processes: []ProcessIdentity{deadIdentity(), live}}),
 	}
 	unfinished, err := os.MkdirTemp(parent, runDirPrefix)
 	must(t, err)
 	kept["being made"] = unfinished
 	kept["of another program"] = filepath.Join(parent, "something")
 	must(t, os.Mkdir(kept["of another program"], 0o755))
-	gone := leave(t, parent, record{Owner: deadIdentity(), Processes: []identity{otherStart}})
+	gone := leave(t, parent, record{Owner: deadIdentity(), Processes: []ProcessIdentity{otherStart}})
 
 	must(t, sweep(parent))
 	for name, dir := range kept {
@@ -75,7 +75,7 @@ func TestSweepLeavesOthersAlone(t *testing.T) {
 
 func TestSweepRemovesDetachedFoldersWithoutProcesses(t *testing.T) {
 	parent := t.TempDir()
-	dir := leave(t, parent, record{Owner: self(), Detached: true, Processes: []identity{deadIdentity()}})
+	dir := leave(t, parent, record{Owner: self(), Detached: true, Processes: []ProcessIdentity{deadIdentity()}})
 	must(t, sweep(parent))
 	if exists(t, dir) {
 		t.Error("the folder is still there")

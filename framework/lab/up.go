@@ -37,7 +37,7 @@ type Running struct {
 	// Dir holds the data and the logs of the servers.
 	Dir string `json:"dir"`
 	// Servers are the processes.
-	Servers []identity `json:"servers"`
+	Servers []ProcessIdentity `json:"servers"`
 }
 
 // alive reports whether all servers run.
@@ -141,7 +141,7 @@ func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Bi
 			for _, p := range started {
 				p.kill()
 			}
-			d.remove()
+			_ = d.remove()
 			os.Remove(filepath.Join(dir, stateFile))
 		}
 	}()

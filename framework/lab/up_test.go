@@ -16,11 +16,12 @@ import (
 // upOptions are for a control plane of fakes, with folders of its own; the control plane is taken down at the end.
 func upOptions(t *testing.T) UpOptions {
 	t.Helper()
+	programs := installFakes(t, "etcd", "kube-apiserver") // before temporary files go elsewhere
 	tmp, err := os.MkdirTemp("", "lab-")
 	must(t, err)
 	t.Setenv("TMPDIR", tmp)
 	t.Setenv("TMP", tmp)
-	o := UpOptions{Options: Options{BinDir: installFakes(t, "etcd", "kube-apiserver")}, StateDir: filepath.Join(tmp, "state")}
+	o := UpOptions{Options: Options{BinDir: programs}, StateDir: filepath.Join(tmp, "state")}
 	t.Cleanup(func() {
 		if _, err := Down(context.Background(), o.StateDir); err != nil {
 			t.Error(err)

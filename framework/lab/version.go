@@ -3,7 +3,6 @@ package lab
 import (
 	"fmt"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -46,8 +45,6 @@ func (v version) String() string { return fmt.Sprintf("v1.%d.%d", v.minor, v.pat
 
 // staging is the version of the modules k8s.io/api, k8s.io/client-go … that belong to this release.
 func (v version) staging() string { return fmt.Sprintf("v0.%d.%d", v.minor, v.patch) }
-
-func (v version) supported() bool { return slices.Contains(SupportedVersions, v.String()) }
 
 // serviceCIDRAPI reports whether networking.k8s.io/v1 serves ServiceCIDR and IPAddress objects by default (KEP-1880).
 func (v version) serviceCIDRAPI() bool { return v.minor >= 33 }
