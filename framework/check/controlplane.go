@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
-	"k8s.io/client-go/tools/clientcmd"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -28,17 +27,18 @@ const RunLabel = "service-conformance/run"
 // request methods (Create, Get, Patch …) return the server's Answer, be it success or refusal, and abort the check as
 // unknown when there is no answer. All methods are safe for concurrent use.
 type ControlPlane struct {
-	lease   candidate.ControlPlane
-	config  *rest.Config
-	http    *http.Client
-	client  kubernetes.Interface
-	base    string
-	agent   string
-	random  *rand.Rand
-	journal journal
-	serial  atomic.Int64
-	mu      sync.Mutex
-	spaces  []string
+	lease     candidate.ControlPlane
+	config    *rest.Config
+	http      *http.Client
+	client    kubernetes.Interface
+	base      string
+	agent     string
+	exclusive bool
+	random    *rand.Rand
+	journal   journal
+	serial    atomic.Int64
+	mu        sync.Mutex
+	spaces    []string
 }
 
 func newControlPlane(ctx context.Context, lease candidate.ControlPlane, d *Declaration, cidr string) (*ControlPlane, error) {
@@ -53,19 +53,12 @@ func newControlPlane(ctx context.Context, lease candidate.ControlPlane, d *Decla
 	if err != nil {
 		return nil, err
 	}
-	cp := &ControlPlane{lease: lease, config: config, http: client, base: config.Host, agent: config.UserAgent, random: seeded(d.Name + cidr)}
+	cp := &ControlPlane{lease: lease, config: config, http: client, base: config.Host, agent: config.UserAgent, exclusive: d.exclusive, random: seeded(d.Name + cidr)}
 	if cp.client, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
 		return nil, err
 	}
 	_, err = cp.namespace(ctx)
 	return cp, err
-}
-
-func restConfig(a candidate.Access) (*rest.Config, error) {
-	if a.Kubeconfig != "" {
-		return clientcmd.BuildConfigFromFlags("", a.Kubeconfig)
-	}
-	return &rest.Config{Host: a.URL, BearerToken: a.Token, TLSClientConfig: rest.TLSClientConfig{CAData: a.CA, Insecure: a.Insecure}}, nil
 }
 
 // CIDR is the primary Service range; it is invalid if the candidate does not know it.
@@ -138,7 +131,9 @@ func (cp *ControlPlane) Name(prefix string) string {
 func (cp *ControlPlane) Restart(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	Must(cp.lease.Restart(ctx))
-	cp.http.CloseIdleConnections()
+	if t, ok := cp.config.Transport.(*http.Transport); ok {
+		t.CloseIdleConnections() // they lead to the server that was killed
+	}
 }
 
 var namespaceSerial atomic.Int64
@@ -168,7 +163,9 @@ func (cp *ControlPlane) clean(ctx ginkgo.SpecContext) {
 			Abort("delete namespace %s: %v", ns, err)
 		}
 	}
-	cp.http.CloseIdleConnections()
+	if cp.exclusive {
+		disconnect(cp.lease.Access())
+	}
 }
 
 // deleteServices deletes all Services of a namespace, and lets those go that a check gave a finalizer and, having failed, did

@@ -114,6 +114,7 @@ func Declarations() []Declaration { return slices.Clone(declarations) }
 func Preview() []Declaration {
 	declarations = nil
 	ginkgo.PreviewSpecs("preview")
+	reporting = false
 	return Declarations()
 }
 

@@ -39,7 +39,14 @@ func Configure(s Setup) {
 		s.RunID = strings.ToLower(rand.Text()[:6])
 	}
 	setup, declarations = s, nil
+	if !reporting {
+		reporting = true
+		ginkgo.ReportAfterEach(judge)
+	}
 }
+
+// reporting is set while judge stands in Ginkgo's tree. ginkgo.PreviewSpecs drops the nodes outside of containers.
+var reporting bool
 
 // running is the state of the check that runs in this process; Ginkgo runs one at a time.
 type running struct {
@@ -153,7 +160,8 @@ func emit(e Event) {
 	}
 }
 
-var _ = ginkgo.ReportAfterEach(func(report ginkgo.SpecReport) {
+// judge turns Ginkgo's report of a spec into the check's result.
+func judge(report ginkgo.SpecReport) {
 	if current == nil { // a check that never started: interrupted before
 		return
 	}
@@ -183,7 +191,7 @@ var _ = ginkgo.ReportAfterEach(func(report ginkgo.SpecReport) {
 	}
 	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r})
 	current = nil
-})
+}
 
 // location shortens a code location to the path inside the project.
 func location(l types.CodeLocation) string {

@@ -1,0 +1,45 @@
+package check
+
+import (
+	"context"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+)
+
+// FreeNodePorts returns n different node ports that are free and that the check may name. They are taken from the lower band
+// of the range (KEP-3668), out of which a server assigns none as long as the upper one has any, and each parallel process of
+// a run has a share of its own: a number that the check gives back is not taken by another check before it names it again.
+func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
+	ginkgo.GinkgoHelper()
+	first, last := cp.NodePorts()
+	size := last - first + 1
+	band := min(max(16, size/32), 128, size)
+	suite, _ := ginkgo.GinkgoConfiguration()
+	processes, process := max(1, suite.ParallelTotal), max(1, suite.ParallelProcess)
+	var free []int32
+	var refusal Answer
+	for _, i := range cp.Rand().Perm(band) {
+		if len(free) == n {
+			break
+		}
+		if i%processes != process-1 {
+			continue
+		}
+		port := int32(first + i)
+		probe := Service(cp.Name("probe"), OfType(corev1.ServiceTypeNodePort), WithPorts(corev1.ServicePort{Port: 80, NodePort: port}))
+		if a := cp.Create(ctx, probe, DryRun()); a.Accepted() {
+			free = append(free, port)
+		} else {
+			refusal = a
+		}
+	}
+	switch {
+	case len(free) == n:
+	case len(free) == 0:
+		ginkgo.Fail("no node port of the lower band can be named: " + refusal.String())
+	default:
+		Abort("%d node ports of %d-%d are needed, and only %d are free", n, first, first+band-1, len(free))
+	}
+	return free
+}
