@@ -51,7 +51,7 @@ func (h *hostLocal) Allocate(addr netip.Addr) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if !h.bands.InStatic(addr) && !h.bands.InDynamic(addr) {
-		return &allocator.NotInRangeError{Addr: addr, Prefix: h.prefix}
+		return &allocator.NotInRangeError{Prefix: h.prefix}
 	}
 	if h.store.has(addr) {
 		return allocator.ErrAllocated
