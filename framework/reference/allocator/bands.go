@@ -63,12 +63,25 @@ func (b *bands) take(n uint64) bool {
 // takeNext takes a random free number: of the upper band while that has one, then of the lower band.
 func (b *bands) takeNext() (uint64, bool) {
 	if b.upper.free > 0 {
-		return b.offset + b.upper.takeRandom(b.random), true
+		return b.offset + b.choose(&b.upper), true
 	}
 	if b.lower.free > 0 {
-		return b.lower.takeRandom(b.random), true
+		return b.choose(&b.lower), true
 	}
 	return 0, false
+}
+
+// choose takes a free number of a band that has one.
+func (b *bands) choose(band *pool) uint64 {
+	if b.faults.On(fault.ClusterIPsInOrder) {
+		n := uint64(0)
+		for band.taken(n) {
+			n++
+		}
+		band.take(n)
+		return n
+	}
+	return band.takeRandom(b.random)
 }
 
 // release makes a number free and reports whether it was taken.

@@ -26,12 +26,11 @@ var acceptedMedia = []string{mediaJSON, mediaYAML, mediaProtobuf}
 // codecSet holds the scheme of the served groups and the serializers on it. One set is shared by every server of the
 // process: it is read-only and safe for concurrent use.
 type codecSet struct {
-	scheme                            *runtime.Scheme
-	json, jsonStrict, jsonPretty      runtime.Serializer
-	yaml, yamlStrict                  runtime.Serializer
-	protobuf                          runtime.Serializer
-	protobufRaw                       runtime.Serializer // without the envelope: frames of a watch stream
-	decoders, strictDecoders, writers map[string]runtime.Serializer
+	scheme                       *runtime.Scheme
+	json, jsonStrict, jsonPretty runtime.Serializer
+	protobuf                     runtime.Serializer
+	protobufRaw                  runtime.Serializer            // without the envelope: frames of a watch stream
+	lenient, strict              map[string]runtime.Serializer // by media type
 }
 
 // codecs builds the set at first use, so that importing the package costs nothing.
@@ -51,13 +50,14 @@ var codecs = sync.OnceValue(func() *codecSet {
 		json:        serializer(json.SerializerOptions{StreamingCollectionsEncoding: true}),
 		jsonStrict:  serializer(json.SerializerOptions{Strict: true}),
 		jsonPretty:  serializer(json.SerializerOptions{Pretty: true}),
-		yaml:        serializer(json.SerializerOptions{Yaml: true}),
-		yamlStrict:  serializer(json.SerializerOptions{Yaml: true, Strict: true}),
 		protobuf:    protobuf.NewSerializer(s, s),
 		protobufRaw: protobuf.NewRawSerializer(s, s),
 	}
-	c.decoders = map[string]runtime.Serializer{mediaJSON: c.json, mediaYAML: c.yaml, mediaProtobuf: c.protobuf}
-	c.strictDecoders = map[string]runtime.Serializer{mediaJSON: c.jsonStrict, mediaYAML: c.yamlStrict, mediaProtobuf: c.protobuf}
-	c.writers = c.decoders
+	c.lenient = map[string]runtime.Serializer{
+		mediaJSON: c.json, mediaYAML: serializer(json.SerializerOptions{Yaml: true}), mediaProtobuf: c.protobuf,
+	}
+	c.strict = map[string]runtime.Serializer{
+		mediaJSON: c.jsonStrict, mediaYAML: serializer(json.SerializerOptions{Yaml: true, Strict: true}), mediaProtobuf: c.protobuf,
+	}
 	return c
 })

@@ -29,7 +29,7 @@ func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
 		}
 		gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
 		gvk.Group = ""
-		decoded, _, err := codecs().decoders[media].Decode(data, &gvk, nil)
+		decoded, _, err := codecs().lenient[media].Decode(data, &gvk, nil)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}

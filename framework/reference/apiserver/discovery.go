@@ -84,7 +84,7 @@ func (s *Server) serveResources(w http.ResponseWriter, r *http.Request, gv schem
 		}
 		list.APIResources = append(list.APIResources, metav1.APIResource{
 			Name: res.name, SingularName: res.singular, Namespaced: res.namespaced, Kind: res.gvk.Kind,
-			Verbs: res.verbs(), ShortNames: res.shortNames, StorageVersionHash: "",
+			Verbs: res.verbs(), ShortNames: res.shortNames, Categories: res.categories,
 		})
 		for _, sub := range res.subresources {
 			kind, verbs := res.subresourceKind(sub)
@@ -166,7 +166,7 @@ func (r *resource) discovery() apidiscoveryv2.APIResourceDiscovery {
 		return &metav1.GroupVersionKind{Group: r.gvk.Group, Version: r.gvk.Version, Kind: k}
 	}
 	d := apidiscoveryv2.APIResourceDiscovery{
-		Resource: r.name, ResponseKind: kind(r.gvk.Kind), Scope: scope, SingularResource: r.singular, Verbs: r.verbs(), ShortNames: r.shortNames,
+		Resource: r.name, ResponseKind: kind(r.gvk.Kind), Scope: scope, SingularResource: r.singular, Verbs: r.verbs(), ShortNames: r.shortNames, Categories: r.categories,
 	}
 	for _, sub := range r.subresources {
 		k, verbs := r.subresourceKind(sub)

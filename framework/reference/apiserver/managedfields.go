@@ -147,7 +147,7 @@ func (s *Server) tracked(res *resource, e *entry) object {
 		}
 		if sent == nil {
 			var err error
-			if sent, err = s.decode(res, codecs().decoders[w.media], w.data); err != nil {
+			if sent, err = s.decode(res, codecs().lenient[w.media], w.data); err != nil {
 				continue // it was decoded once: what cannot be repeated belongs to nobody
 			}
 		} else {

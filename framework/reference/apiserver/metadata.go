@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"errors"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 )
 
-// maxGeneratedName leaves room for the random end of a generated name (KEP-4420).
+// A generated name ends in random characters and fits into 63 characters with them.
 const (
 	generatedSuffix  = 5
 	maxGeneratedName = 63 - generatedSuffix
@@ -104,5 +103,3 @@ func checkPreconditions(r *resource, obj object, uid *types.UID, version *string
 
 // now is the current time as objects carry it: whole seconds.
 func now() metav1.Time { return metav1.Now().Rfc3339Copy() }
-
-var errResourceVersionOnCreate = errors.New("resourceVersion should not be set on objects to be created")

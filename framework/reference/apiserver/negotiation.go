@@ -105,7 +105,7 @@ func (e encoding) serializer() runtime.Serializer {
 	if e.media == mediaJSON && e.pretty {
 		return c.jsonPretty
 	}
-	return c.writers[e.media]
+	return c.lenient[e.media]
 }
 
 // write answers with an object. It sets the code once the object is encoded, so that a failure to encode is an error too.

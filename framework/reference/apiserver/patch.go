@@ -232,8 +232,11 @@ func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 		return nil, apierrors.NewBadRequest("error decoding YAML: the configuration is empty")
 	}
 	if err := yaml.UnmarshalStrict(p.data, &map[string]any{}); err != nil {
-		if err := p.strictProblems([]error{err}); err != nil {
-			return nil, err
+		if p.options.validation == metav1.FieldValidationStrict {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
+		}
+		if p.options.strict() {
+			rq.warn(err.Error())
 		}
 	}
 	if gvk := configuration.GroupVersionKind(); gvk != res.gvk {

@@ -9,6 +9,7 @@ import (
 	"mime"
 	"net/http"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -111,6 +112,9 @@ func (s *Server) handleAPI(w http.ResponseWriter, r *http.Request, parts []strin
 		}
 		return s.serveResources(w, r, gv)
 	}
+	if slices.Contains(parts, "") {
+		return unknownPath()
+	}
 	rq := &request{server: s, w: w, r: r}
 	if parts[0] == "watch" && len(parts) > 1 {
 		rq.legacyWatch, parts = true, parts[1:]
@@ -128,11 +132,6 @@ func (s *Server) handleAPI(w http.ResponseWriter, r *http.Request, parts []strin
 	if len(parts) > 2 {
 		rq.subresource, rq.rest = parts[2], strings.Join(parts[3:], "/")
 	}
-	for _, part := range parts {
-		if part == "" {
-			return unknownPath()
-		}
-	}
 	return rq.handle()
 }
 
@@ -143,12 +142,8 @@ func (rq *request) handle() error {
 		return unknownPath()
 	}
 	if rq.subresource != "" {
-		known := false
-		for _, sub := range res.subresources {
-			known = known || sub == rq.subresource
-		}
 		switch {
-		case !known, rq.rest != "" && rq.subresource != "proxy", rq.legacyWatch:
+		case !slices.Contains(res.subresources, rq.subresource), rq.rest != "" && rq.subresource != "proxy", rq.legacyWatch:
 			return unknownPath()
 		case rq.subresource == "proxy":
 			return rq.proxy()
@@ -333,9 +328,9 @@ func (rq *request) bodyMedia(accepted ...string) (string, error) {
 // decode reads an object of the resource's kind, with the schema's defaults. Unknown and duplicate fields are
 // dropped, warned of or refused as asked for.
 func (rq *request) decode(data []byte, media string, options writeOptions) (object, error) {
-	decoder := codecs().decoders[media]
+	decoder := codecs().lenient[media]
 	if options.strict() {
-		decoder = codecs().strictDecoders[media]
+		decoder = codecs().strict[media]
 	}
 	obj, err := rq.server.decode(rq.resource, decoder, data)
 	var strict *strictError

@@ -52,6 +52,7 @@ type resource struct {
 	gvk                schema.GroupVersionKind
 	name, singular     string
 	shortNames         []string
+	categories         []string // what "kubectl get <category>" expands
 	namespaced         bool
 	subresources       []string // "status", "finalize", "proxy"
 	createOnUpdate     bool     // PUT of a name that does not exist creates it
@@ -126,7 +127,7 @@ var (
 		strategy: namespaceStrategy{},
 	}
 	services = &resource{
-		gvk: corev1.SchemeGroupVersion.WithKind("Service"), name: "services", singular: "service", shortNames: []string{"svc"},
+		gvk: corev1.SchemeGroupVersion.WithKind("Service"), name: "services", singular: "service", shortNames: []string{"svc"}, categories: []string{"all"},
 		namespaced: true, subresources: []string{"status", "proxy"}, createOnUpdate: true, returnsDeleted: true,
 		newObject: func() object { return &corev1.Service{} },
 		newList: listOf(func(m metav1.ListMeta, items []corev1.Service) *corev1.ServiceList {
@@ -148,7 +149,7 @@ var (
 		strategy: endpointsStrategy{},
 	}
 	pods = &resource{
-		gvk: corev1.SchemeGroupVersion.WithKind("Pod"), name: "pods", singular: "pod", shortNames: []string{"po"},
+		gvk: corev1.SchemeGroupVersion.WithKind("Pod"), name: "pods", singular: "pod", shortNames: []string{"po"}, categories: []string{"all"},
 		namespaced: true, subresources: []string{"status"}, returnsDeleted: true,
 		newObject: func() object { return &corev1.Pod{} },
 		newList: listOf(func(m metav1.ListMeta, items []corev1.Pod) *corev1.PodList {

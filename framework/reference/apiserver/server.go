@@ -13,6 +13,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"log"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -20,6 +22,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
 	"github.com/service-conformance/conformance/framework/reference/fault"
@@ -62,13 +65,14 @@ type Server struct {
 	managers  fieldManagers
 	snapshots snapshots
 
-	mu       sync.Mutex // guards what follows: the life of the HTTP server
-	address  string     // host and port that it listens on, or did
-	http     *http.Server
-	stop     context.CancelFunc // ends the requests of the running HTTP server
-	stopped  context.Context
-	requests sync.WaitGroup
-	closed   bool
+	// working is held for reading by every request and for writing while the rules are replaced.
+	working sync.RWMutex
+
+	mu      sync.Mutex // guards what follows: the life of the HTTP server
+	address string     // host and port that it listens on, or did
+	http    *http.Server
+	stop    context.CancelFunc // ends the requests of the running HTTP server
+	closed  bool
 }
 
 // New makes a server with its default namespaces, its ServiceCIDR and its "kubernetes" Service. It does not listen yet.
@@ -155,12 +159,14 @@ func (s *Server) startLocked() error {
 		return fmt.Errorf("reference API server cannot listen on %s (is the port in use?): %w", address, err)
 	}
 	s.address = listener.Addr().String()
-	s.stopped, s.stop = context.WithCancel(context.Background())
-	base := s.stopped
+	running, stop := context.WithCancel(context.Background())
+	s.stop = stop
 	s.http = &http.Server{
-		Handler:        http.HandlerFunc(s.serve),
-		BaseContext:    func(net.Listener) context.Context { return base },
-		MaxHeaderBytes: 64 << 10,
+		Handler:           http.HandlerFunc(s.serve),
+		BaseContext:       func(net.Listener) context.Context { return running },
+		MaxHeaderBytes:    64 << 10,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ErrorLog:          log.New(io.Discard, "", 0), // clients that break off are their own affair
 	}
 	if s.tls != nil {
 		listener = s.tls.listen(listener)
@@ -169,7 +175,10 @@ func (s *Server) startLocked() error {
 	return nil
 }
 
-// stopLocked cuts every connection, as a crash would, and waits until no request is being worked on.
+// readHeaderTimeout is how long a client may take to send the head of a request.
+const readHeaderTimeout = 30 * time.Second
+
+// stopLocked cuts every connection, as a crash would.
 func (s *Server) stopLocked() error {
 	if s.http == nil {
 		return nil
@@ -177,15 +186,16 @@ func (s *Server) stopLocked() error {
 	s.stop()
 	err := s.http.Close()
 	s.http = nil
-	s.requests.Wait()
 	return err
 }
 
-// serve counts the request, so that stopping can wait for it, and handles it.
+// serve handles a request, unless the server that it came to has been stopped.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
-	s.requests.Add(1)
-	defer s.requests.Done()
-	s.ServeHTTP(w, r)
+	s.working.RLock()
+	defer s.working.RUnlock()
+	if r.Context().Err() == nil {
+		s.ServeHTTP(w, r)
+	}
 }
 
 // Restart stops the server in the middle of whatever it does and starts it again at the same address and on the same storage.
@@ -199,7 +209,10 @@ func (s *Server) Restart(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	if err := s.loadRules(); err != nil {
+	s.working.Lock() // once no request is worked on any more
+	err := s.loadRules()
+	s.working.Unlock()
+	if err != nil {
 		return fmt.Errorf("restart the reference API server: %w", err)
 	}
 	return s.startLocked()

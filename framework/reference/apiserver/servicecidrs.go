@@ -83,6 +83,7 @@ func (t *rangeTransaction) Rollback() {}
 func (t *rangeTransaction) Commit() {
 	err := t.server.rules.Load().AddRange(t.cidr.Name, t.prefixes)
 	if err == nil {
+		t.server.collectServiceCIDRs() // addresses of one that is leaving may belong here too
 		return
 	}
 	t.server.changeServiceCIDR(t.cidr.Name, func(cidr *networkingv1.ServiceCIDR) {

@@ -42,6 +42,9 @@ func heldBy[T transaction](tx T, err error) (transaction, error) {
 func (serviceStrategy) deleted(s *Server, obj object) {
 	s.rules.Load().Delete(obj.(*corev1.Service))
 	s.collectServiceCIDRs()
+	if obj.GetNamespace() == metav1.NamespaceDefault && obj.GetName() == kubernetesServiceName {
+		_ = s.createKubernetesService() // unless somebody was quicker to take its name or its address
+	}
 }
 
 func (serviceStrategy) warnings(s *Server, obj, old object) []string {
@@ -63,14 +66,20 @@ func (s *Server) view(res *resource, obj object) object {
 	return seen
 }
 
-// proxy answers requests to /proxy. No pod runs here, so no Service, existing or not, has an endpoint that answers.
+// proxy answers requests to /proxy. No pod runs here, so no Service has an endpoint that answers. A real server looks at the
+// Service only where the request names a port.
 func (rq *request) proxy() error {
-	_, name, _, ok := utilnet.SplitSchemeNamePort(rq.name)
-	if !ok {
+	_, name, port, ok := utilnet.SplitSchemeNamePort(rq.name)
+	switch {
+	case !ok:
 		return apierrors.NewBadRequest(fmt.Sprintf("invalid service request %q", rq.name))
+	case port != "" && rq.server.store.get(services, rq.namespace, name) == nil:
+		return storeError(errNotFound, services, rq.namespace, name)
 	}
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
 }
+
+const kubernetesServiceName = "kubernetes"
 
 // createKubernetesService creates the Service that every control plane creates for its own API server. It takes the first address
 // of the primary range.
@@ -79,7 +88,7 @@ func (s *Server) createKubernetesService() error {
 	svc := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{
-			Name: "kubernetes", Namespace: metav1.NamespaceDefault,
+			Name: kubernetesServiceName, Namespace: metav1.NamespaceDefault,
 			Labels: map[string]string{"component": "apiserver", "provider": "kubernetes"},
 		},
 		Spec: corev1.ServiceSpec{

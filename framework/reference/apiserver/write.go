@@ -46,7 +46,7 @@ const generateAttempts = 8
 // create stores a decoded object and returns it as readers see it. The error is a Status.
 func (s *Server) create(res *resource, obj object, options writeOptions, w write) (object, error) {
 	if obj.GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest(errResourceVersionOnCreate.Error())
+		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
 	newMetadata(obj)
 	if res.namespaced {
@@ -214,6 +214,9 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 		return nil, 0, err
 	}
 	tx.Commit()
+	if res == services {
+		s.collectServiceCIDRs() // an address may have been given back
+	}
 	rq.warn(warnings...)
 	return result, http.StatusOK, nil
 }
@@ -225,9 +228,6 @@ func (s *Server) replace(res *resource, old *entry, obj object, writes []write) 
 		e, err := s.store.update(res, old, obj, s.viewer(res), writes)
 		if err != nil {
 			return nil, err
-		}
-		if res == serviceCIDRs {
-			s.collectServiceCIDRs()
 		}
 		return e.view, nil
 	}

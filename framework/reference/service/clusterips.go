@@ -12,6 +12,7 @@ import (
 	utilnet "k8s.io/utils/net"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 var clusterIPsPath = specPath.Child("clusterIPs")
@@ -41,6 +42,7 @@ func clusterIPsOf(svc *corev1.Service) []netip.Addr {
 func (r *Rules) normalizeClusterIPs(svc, old *corev1.Service) {
 	spec := &svc.Spec
 	if old == nil {
+		r.mendClusterIPs(svc)
 		if spec.ClusterIP != "" && len(spec.ClusterIPs) == 0 {
 			spec.ClusterIPs = []string{spec.ClusterIP}
 		}
@@ -63,9 +65,35 @@ func (r *Rules) normalizeClusterIPs(svc, old *corev1.Service) {
 	}
 }
 
+// mendClusterIPs is where faults make the cluster IPs of a new Service fit that validation is to refuse.
+func (r *Rules) mendClusterIPs(svc *corev1.Service) {
+	spec := &svc.Spec
+	if r.faults.On(fault.ClusterIPLenient) {
+		spec.ClusterIPs = slices.DeleteFunc(slices.Clone(spec.ClusterIPs), func(s string) bool { _, ok := parseIP(s); return !ok && s != corev1.ClusterIPNone })
+		if i := slices.Index(spec.ClusterIPs, corev1.ClusterIPNone); i >= 0 && len(spec.ClusterIPs) > 1 {
+			spec.ClusterIPs = slices.Delete(spec.ClusterIPs, max(i, 1), len(spec.ClusterIPs))
+		}
+		if _, ok := parseIP(spec.ClusterIP); !ok && spec.ClusterIP != corev1.ClusterIPNone {
+			spec.ClusterIP = ""
+		}
+	}
+	if r.faults.On(fault.ClusterIPsContradiction) && len(spec.ClusterIPs) > 0 {
+		spec.ClusterIP = spec.ClusterIPs[0]
+	}
+	if r.faults.On(fault.ClusterIPsTruncated) && len(spec.ClusterIPs) > 2 {
+		spec.ClusterIPs = spec.ClusterIPs[:2]
+	}
+	if r.faults.On(fault.ClusterIPsOfOneFamily) && len(spec.ClusterIPs) == 2 {
+		first, _ := parseIP(spec.ClusterIPs[0])
+		if second, ok := parseIP(spec.ClusterIPs[1]); ok && familyOf(first) == familyOf(second) {
+			spec.ClusterIPs = spec.ClusterIPs[:1]
+		}
+	}
+}
+
 // keepClusterIPs: an update that leaves the addresses out keeps them.
 func (r *Rules) keepClusterIPs(svc, old *corev1.Service) {
-	if !hasClusterIP(old) || !hasClusterIP(svc) {
+	if !hasClusterIP(old) || !hasClusterIP(svc) || r.faults.On(fault.ClusterIPNotKept) {
 		return
 	}
 	if svc.Spec.ClusterIP == "" {
@@ -78,7 +106,10 @@ func (r *Rules) keepClusterIPs(svc, old *corev1.Service) {
 
 // allocateClusterIPs takes an address for each IP family of the Service: the one that the client named, or any.
 func (r *Rules) allocateClusterIPs(tx *Transaction, svc *corev1.Service) error {
-	if !hasClusterIP(svc) || isHeadless(svc) {
+	if isHeadless(svc) && r.faults.On(fault.HeadlessAssigned) {
+		svc.Spec.ClusterIP, svc.Spec.ClusterIPs = "", nil
+	}
+	if !r.getsClusterIP(svc) || isHeadless(svc) || len(svc.Spec.ClusterIPs) == 0 && r.faults.On(fault.ClusterIPNotAssigned) {
 		return nil
 	}
 	ips := make([]string, 0, 2)
@@ -99,8 +130,10 @@ func (r *Rules) allocateClusterIPs(tx *Transaction, svc *corev1.Service) error {
 
 // allocateClusterIP takes one address: the chosen one, kept as it is written, or any of the family.
 func (r *Rules) allocateClusterIP(tx *Transaction, svc *corev1.Service, family corev1.IPFamily, chosen string) (string, error) {
-	if chosen != "" {
-		return chosen, r.allocateStatic(tx, svc, chosen)
+	if chosen != "" && !r.faults.On(fault.ClusterIPIgnored) {
+		if err := r.allocateStatic(tx, svc, chosen); err == nil || !r.faults.On(fault.ClusterIPReplaced) {
+			return chosen, err
+		}
 	}
 	ip, err := tx.takeNextIP(family)
 	if errors.Is(err, allocator.ErrFull) {
@@ -131,18 +164,41 @@ func (r *Rules) updateClusterIPs(tx *Transaction, svc, old *corev1.Service) erro
 	case keepsPreferDualStack(svc, old):
 		return nil
 	case !hasClusterIP(old):
-		return r.allocateClusterIPs(tx, svc)
+		err := r.allocateClusterIPs(tx, svc)
+		if r.faults.On(fault.TypeChangeNotHeld) {
+			tx.freedIPs = append(tx.freedIPs, tx.takenIPs...)
+		}
+		return err
 	case isHeadless(old):
 		return nil
 	case !hasClusterIP(svc):
+		if r.faults.On(fault.TypeChangeLeaksClusterIPs) {
+			return nil
+		}
 		for _, ip := range clusterIPsOf(old) {
 			tx.freeIP(ip)
 		}
 		return nil
+	case svc.Spec.Type != old.Spec.Type && r.faults.On(fault.TypeChangeReassigns):
+		for _, ip := range clusterIPsOf(old) {
+			tx.freeIP(ip)
+		}
+		svc.Spec.ClusterIP, svc.Spec.ClusterIPs = "", nil
+		return r.allocateClusterIPs(tx, svc)
 	case len(old.Spec.IPFamilies) == 1 && len(svc.Spec.IPFamilies) == 2:
+		if r.faults.On(fault.DualStackUpgradeNoAddress) {
+			return nil
+		}
 		return r.addSecondaryClusterIP(tx, svc)
 	case len(old.Spec.IPFamilies) == 2 && len(svc.Spec.IPFamilies) == 1:
+		if r.faults.On(fault.DualStackDowngradeLeaks) {
+			return nil
+		}
 		for _, ip := range clusterIPsOf(old)[1:] {
+			tx.freeIP(ip)
+		}
+	case r.faults.On(fault.TypeChangeFreesClusterIPs):
+		for _, ip := range clusterIPsOf(old) {
 			tx.freeIP(ip)
 		}
 	}
@@ -224,7 +280,7 @@ func (r *Rules) validateClusterIPSyntax(svc, old *corev1.Service) (errs field.Er
 			}
 			continue
 		}
-		errs = append(errs, validation.IsValidIPForLegacyField(clusterIPsPath.Index(i), ip, r.version.strictIPs(), stored)...)
+		errs = append(errs, validation.IsValidIPForLegacyField(clusterIPsPath.Index(i), ip, r.version.strictIPs() && !r.faults.On(fault.ClusterIPNotStrict), stored)...)
 	}
 	return errs
 }
@@ -244,7 +300,7 @@ func (r *Rules) validateClusterIPsDualStack(svc *corev1.Service) field.ErrorList
 
 // validateClusterIPsMatchFamilies: the addresses are of the families that ipFamilies names, in that order.
 func (r *Rules) validateClusterIPsMatchFamilies(svc *corev1.Service) (errs field.ErrorList) {
-	if isHeadless(svc) {
+	if isHeadless(svc) || r.faults.On(fault.ClusterIPsOtherFamilies) {
 		return nil
 	}
 	for i, s := range svc.Spec.ClusterIPs {
@@ -262,6 +318,9 @@ func (r *Rules) validateClusterIPsMatchFamilies(svc *corev1.Service) (errs field
 // validateClusterIPsUpdate: addresses do not change. Only the secondary one may come, or go together with the policy.
 func (r *Rules) validateClusterIPsUpdate(svc, old *corev1.Service) (errs field.ErrorList) {
 	if !hasClusterIP(svc) || !hasClusterIP(old) || isHeadless(svc) && isHeadless(old) {
+		return nil
+	}
+	if r.faults.On(fault.ClusterIPMutable) || svc.Spec.Type != old.Spec.Type && r.faults.On(fault.TypeChangeReassigns) {
 		return nil
 	}
 	now, before := svc.Spec.ClusterIPs, old.Spec.ClusterIPs

@@ -147,13 +147,23 @@ func TestDualStackUpdateRefusals(t *testing.T) {
 	}
 }
 
-// TestHeadlessMayChangeFamilies: it holds no address.
-func TestHeadlessMayChangeFamilies(t *testing.T) {
+// TestHeadlessFamilies: a headless Service keeps its primary family, although it holds no address of it; the secondary one
+// comes and goes with the policy.
+func TestHeadlessFamilies(t *testing.T) {
 	c := newCluster(t, rangeV4, rangeV6)
-	c.mustCreate(withIPs("None"))
-	if svc := c.mustPatch("web", withFamilies(v6)); !slices.Equal(svc.Spec.IPFamilies, []corev1.IPFamily{v6}) {
-		t.Errorf("families %v", svc.Spec.IPFamilies)
+	c.mustCreate(withIPs("None"), withFamilies(v6))
+	_, err := c.patch("web", withFamilies(v4))
+	wantRefused(t, err, invalid, "spec.ipFamilies[0]")
+	families := func(svc *corev1.Service, err error, want ...corev1.IPFamily) {
+		t.Helper()
+		if err != nil || !slices.Equal(svc.Spec.IPFamilies, want) {
+			t.Errorf("families %v, %v, want %v", svc.Spec.IPFamilies, err, want)
+		}
 	}
+	svc, err := c.put(newService(withIPs("None")))
+	families(svc, err, v6)
+	families(c.mustPatch("web", withPolicy(dual)), nil, v6, v4)
+	families(c.mustPatch("web", withPolicy(single)), nil, v6)
 }
 
 // TestPreferDualStackStays: when the cluster gains a family, a PreferDualStack Service keeps its one address until the client

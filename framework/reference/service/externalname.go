@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // validateExternalName: type ExternalName needs a lower-case RFC 1123 hostname, which may end in a dot. With any other type
@@ -17,7 +19,16 @@ func (r *Rules) validateExternalName(svc *corev1.Service) (errs field.ErrorList)
 	path := specPath.Child("externalName")
 	name := strings.TrimSuffix(svc.Spec.ExternalName, ".")
 	if name == "" {
+		if r.faults.On(fault.ExternalNameOptional) {
+			return nil
+		}
 		return field.ErrorList{field.Required(path, "")}
+	}
+	if r.faults.On(fault.ExternalNameNotValidated) {
+		return nil
+	}
+	if r.faults.On(fault.ExternalNameNeedsDot) && !strings.Contains(name, ".") {
+		errs = append(errs, field.Invalid(path, name, "should be a domain with at least two segments separated by dots"))
 	}
 	for _, msg := range validation.IsDNS1123Subdomain(name) {
 		errs = append(errs, field.Invalid(path, name, msg))
@@ -27,7 +38,7 @@ func (r *Rules) validateExternalName(svc *corev1.Service) (errs field.ErrorList)
 
 // validateNoClusterIP: an ExternalName Service has neither addresses nor IP families.
 func (r *Rules) validateNoClusterIP(svc *corev1.Service) (errs field.ErrorList) {
-	if svc.Spec.Type != corev1.ServiceTypeExternalName {
+	if r.getsClusterIP(svc) {
 		return nil
 	}
 	const forbidden = "may not be set for ExternalName services"

@@ -6,6 +6,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 var healthCheckNodePortPath = specPath.Child("healthCheckNodePort")
@@ -55,6 +57,9 @@ func (r *Rules) takeMissingHealthCheckNodePort(tx *Transaction, svc, old *corev1
 
 // freeHealthCheckNodePort gives the port back when a change makes it useless.
 func (r *Rules) freeHealthCheckNodePort(tx *Transaction, svc, old *corev1.Service) {
+	if svc.Spec.Type != old.Spec.Type && r.faults.On(fault.TypeChangeLeaksHealthPort) {
+		return
+	}
 	if needsHealthCheckNodePort(old) && !needsHealthCheckNodePort(svc) {
 		tx.freePort(int(old.Spec.HealthCheckNodePort))
 	}

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 var (
@@ -44,9 +46,10 @@ func policyOf(svc *corev1.Service) corev1.IPFamilyPolicy {
 // initIPFamilies decides which families the Service gets. Afterwards ipFamilyPolicy is set, and ipFamilies holds exactly the
 // families that need an address.
 func (r *Rules) initIPFamilies(svc, old *corev1.Service) error {
-	if !hasClusterIP(svc) || keepsPreferDualStack(svc, old) {
+	if !r.getsClusterIP(svc) || keepsPreferDualStack(svc, old) {
 		return nil
 	}
+	r.mendIPFamilies(svc, old)
 	r.initIPFamilyPolicy(svc, old)
 	if errs := r.validateClusterIPFields(svc, old); len(errs) > 0 {
 		return refusal(svc, errs)
@@ -57,6 +60,9 @@ func (r *Rules) initIPFamilies(svc, old *corev1.Service) error {
 	if len(errs) > 0 {
 		return refusal(svc, errs)
 	}
+	if len(svc.Spec.IPFamilies) == 2 && svc.Spec.IPFamilies[0] != r.families[0] && r.faults.On(fault.IPFamiliesReordered) {
+		slices.Reverse(svc.Spec.IPFamilies)
+	}
 	if isSelectorlessHeadless(svc) {
 		r.completeIPFamilies(svc, true)
 		return nil
@@ -66,6 +72,40 @@ func (r *Rules) initIPFamilies(svc, old *corev1.Service) error {
 	}
 	r.completeIPFamilies(svc, len(r.families) == 2)
 	return nil
+}
+
+// mendIPFamilies is where faults make families fit that validation is to refuse.
+func (r *Rules) mendIPFamilies(svc, old *corev1.Service) {
+	spec := &svc.Spec
+	if r.faults.On(fault.IPFamiliesIgnored) && old == nil {
+		spec.IPFamilies = nil
+	}
+	if r.faults.On(fault.IPFamiliesUnknown) {
+		spec.IPFamilies = slices.DeleteFunc(spec.IPFamilies, func(f corev1.IPFamily) bool { return !slices.Contains(r.families, f) })
+	}
+	if r.faults.On(fault.IPFamiliesMerged) {
+		var once []corev1.IPFamily
+		for _, family := range spec.IPFamilies {
+			if !slices.Contains(once, family) {
+				once = append(once, family)
+			}
+		}
+		spec.IPFamilies = once
+	}
+	if r.faults.On(fault.IPFamiliesRestored) && old != nil && hasClusterIP(old) {
+		spec.IPFamilies = slices.Clone(old.Spec.IPFamilies)
+	}
+}
+
+// keepIPFamilies: an update that leaves the families of a headless Service out keeps them. Those of any other follow from its
+// addresses.
+func (r *Rules) keepIPFamilies(svc, old *corev1.Service) {
+	if r.faults.On(fault.HeadlessFamiliesMutable) {
+		return
+	}
+	if isHeadless(old) && svc.Spec.ClusterIP == corev1.ClusterIPNone && len(svc.Spec.IPFamilies) == 0 {
+		svc.Spec.IPFamilies = slices.Clone(old.Spec.IPFamilies)
+	}
 }
 
 // keepsPreferDualStack: a PreferDualStack Service keeps the families that it has, even if the cluster has gained or lost one
@@ -83,8 +123,11 @@ func (r *Rules) initIPFamilyPolicy(svc, old *corev1.Service) {
 		return
 	}
 	policy := corev1.IPFamilyPolicySingleStack
+	if r.faults.On(fault.DualStackByDefault) {
+		policy = corev1.IPFamilyPolicyPreferDualStack
+	}
 	switch {
-	case old != nil && old.Spec.IPFamilyPolicy != nil:
+	case old != nil && old.Spec.IPFamilyPolicy != nil && !r.faults.On(fault.IPFamilyPolicyReset):
 		policy = *old.Spec.IPFamilyPolicy
 	case isSelectorlessHeadless(svc):
 		policy = corev1.IPFamilyPolicyRequireDualStack
@@ -108,6 +151,10 @@ func (r *Rules) dropSecondary(svc, old *corev1.Service) (errs field.ErrorList) {
 		}
 		return nil
 	}
+	if r.faults.On(fault.DualStackRemovalIgnored) && len(before.IPFamilies) == 2 {
+		spec.ClusterIPs, spec.IPFamilies = slices.Clone(before.ClusterIPs), slices.Clone(before.IPFamilies)
+		return nil
+	}
 	if n := len(spec.ClusterIPs); n > 0 && n < len(before.ClusterIPs) {
 		errs = append(errs, field.Invalid(ipFamilyPolicyPath, policyOf(svc), "must be 'SingleStack' to release the secondary cluster IP"))
 	}
@@ -119,7 +166,7 @@ func (r *Rules) dropSecondary(svc, old *corev1.Service) (errs field.ErrorList) {
 
 // validateSingleStack: SingleStack allows one address and one family.
 func (r *Rules) validateSingleStack(svc *corev1.Service) (errs field.ErrorList) {
-	if policyOf(svc) != corev1.IPFamilyPolicySingleStack {
+	if policyOf(svc) != corev1.IPFamilyPolicySingleStack || r.faults.On(fault.IPFamilyPolicyIgnored) {
 		return nil
 	}
 	if len(svc.Spec.ClusterIPs) == 2 {
@@ -135,13 +182,17 @@ func (r *Rules) validateSingleStack(svc *corev1.Service) (errs field.ErrorList) 
 
 // inferIPFamilies: families that the client did not name follow from the addresses that it did name.
 func (r *Rules) inferIPFamilies(svc *corev1.Service) (errs field.ErrorList) {
-	if isHeadless(svc) {
+	if isHeadless(svc) || r.faults.On(fault.ClusterIPsFamilyNotInferred) {
 		return nil
 	}
 	for i := len(svc.Spec.IPFamilies); i < len(svc.Spec.ClusterIPs); i++ {
 		ip, _ := parseIP(svc.Spec.ClusterIPs[i])
 		family := familyOf(ip)
 		if !slices.Contains(r.families, family) {
+			if r.faults.On(fault.ClusterIPOtherFamily) {
+				svc.Spec.ClusterIP, svc.Spec.ClusterIPs = "", nil
+				break
+			}
 			errs = append(errs, field.Invalid(clusterIPsPath.Index(i), svc.Spec.ClusterIPs, fmt.Sprintf("%s is not configured on this cluster", family)))
 			continue
 		}
@@ -153,7 +204,9 @@ func (r *Rules) inferIPFamilies(svc *corev1.Service) (errs field.ErrorList) {
 // validateFamiliesConfigured: a cluster of one family cannot do what RequireDualStack asks for, and a family that is named
 // must be one of the cluster.
 func (r *Rules) validateFamiliesConfigured(svc *corev1.Service) (errs field.ErrorList) {
-	if policyOf(svc) == corev1.IPFamilyPolicyRequireDualStack && len(r.families) < 2 {
+	refused := policyOf(svc) == corev1.IPFamilyPolicyRequireDualStack && !r.faults.On(fault.RequireDualStackAsPrefer) ||
+		policyOf(svc) == corev1.IPFamilyPolicyPreferDualStack && r.faults.On(fault.PreferDualStackRefused)
+	if refused && len(r.families) < 2 {
 		errs = append(errs, field.Invalid(ipFamilyPolicyPath, policyOf(svc), "this cluster is not configured for dual-stack services"))
 	}
 	for i, family := range svc.Spec.IPFamilies {
@@ -168,11 +221,20 @@ func (r *Rules) validateFamiliesConfigured(svc *corev1.Service) (errs field.Erro
 // where there can be two.
 func (r *Rules) completeIPFamilies(svc *corev1.Service, dualStack bool) {
 	if len(svc.Spec.IPFamilies) == 0 {
-		svc.Spec.IPFamilies = []corev1.IPFamily{r.families[0]}
+		svc.Spec.IPFamilies = []corev1.IPFamily{r.defaultFamily()}
 	}
-	if len(svc.Spec.IPFamilies) == 1 && dualStack && policyOf(svc) != corev1.IPFamilyPolicySingleStack {
+	wantsBoth := policyOf(svc) != corev1.IPFamilyPolicySingleStack && !r.faults.On(fault.DualStackNotCompleted) || r.faults.On(fault.SingleStackGetsBoth)
+	if len(svc.Spec.IPFamilies) == 1 && dualStack && wantsBoth {
 		svc.Spec.IPFamilies = append(svc.Spec.IPFamilies, otherFamily(svc.Spec.IPFamilies[0]))
 	}
+}
+
+// defaultFamily is that of the first range of the cluster.
+func (r *Rules) defaultFamily() corev1.IPFamily {
+	if r.faults.On(fault.IPFamiliesDefaultLast) {
+		return r.families[len(r.families)-1]
+	}
+	return r.families[0]
 }
 
 // clearIPFamilies: a change to ExternalName clears families and policy, unless the request changes them as well.
@@ -203,17 +265,27 @@ func (r *Rules) validateIPFamilies(svc *corev1.Service) (errs field.ErrorList) {
 
 // validateIPFamilyPolicy: the policy is one of three.
 func (r *Rules) validateIPFamilyPolicy(svc *corev1.Service) field.ErrorList {
-	if svc.Spec.IPFamilyPolicy == nil || slices.Contains(ipFamilyPolicies, *svc.Spec.IPFamilyPolicy) {
+	known := slices.Contains(ipFamilyPolicies, policyOf(svc)) || r.faults.On(fault.IPFamilyPolicyNotValidated)
+	if policyOf(svc) == corev1.IPFamilyPolicyPreferDualStack && r.faults.On(fault.PreferDualStackUnknown) {
+		known = false
+	}
+	if svc.Spec.IPFamilyPolicy == nil || known {
 		return nil
 	}
 	return field.ErrorList{field.NotSupported(ipFamilyPolicyPath, *svc.Spec.IPFamilyPolicy, ipFamilyPolicies)}
 }
 
-// validateIPFamiliesUpdate: the primary family does not change; a secondary one may come, or go together with the policy. A
-// headless Service may change its families, for it holds no addresses.
+// validateIPFamiliesUpdate: the primary family does not change, in a headless Service either; a secondary one may come, or go
+// together with the policy.
 func (r *Rules) validateIPFamiliesUpdate(svc, old *corev1.Service) (errs field.ErrorList) {
-	if !hasClusterIP(svc) || !hasClusterIP(old) || isHeadless(svc) || isHeadless(old) {
+	if !hasClusterIP(svc) || !hasClusterIP(old) || isHeadless(svc) != isHeadless(old) {
 		return nil
+	}
+	if isHeadless(svc) && r.faults.On(fault.HeadlessFamiliesMutable) {
+		return nil
+	}
+	if policyOf(svc) != policyOf(old) && len(old.Spec.IPFamilies) == 2 && len(svc.Spec.IPFamilies) == 2 && r.faults.On(fault.DualStackPolicyFixed) {
+		return field.ErrorList{field.Invalid(ipFamilyPolicyPath, policyOf(svc), "may not change once set")}
 	}
 	now, before := svc.Spec.IPFamilies, old.Spec.IPFamilies
 	switch {

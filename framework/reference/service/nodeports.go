@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 func nodePortPath(i int) *field.Path { return portsPath.Index(i).Child("nodePort") }
@@ -61,6 +63,11 @@ func (r *Rules) keepNodePorts(svc, old *corev1.Service) {
 // nil for a new one. Those that the client named come first, lest a random one collides with them. Node ports that an update
 // drops are given back.
 func (r *Rules) allocateNodePorts(tx *Transaction, svc, old *corev1.Service) error {
+	if old != nil && svc.Spec.Type != old.Spec.Type && r.faults.On(fault.TypeChangeNewNodePorts) {
+		for i := range svc.Spec.Ports {
+			svc.Spec.Ports[i].NodePort = 0
+		}
+	}
 	if hasNodePorts(svc) {
 		if err := r.takeNamedNodePorts(tx, svc, old); err != nil {
 			return err
@@ -69,7 +76,7 @@ func (r *Rules) allocateNodePorts(tx *Transaction, svc, old *corev1.Service) err
 	if err := r.takeNamedHealthCheckNodePort(tx, svc, old); err != nil {
 		return err
 	}
-	if wantsNodePorts(svc) {
+	if wantsNodePorts(svc) && !r.faults.On(fault.TypeNoNodePorts) {
 		if err := r.takeMissingNodePorts(tx, svc, old); err != nil {
 			return err
 		}
@@ -145,6 +152,9 @@ func nodePortOf(svc *corev1.Service, port int32) int32 {
 
 // freeNodePorts gives back the node ports that an update drops.
 func (r *Rules) freeNodePorts(tx *Transaction, svc, old *corev1.Service) {
+	if !hasNodePorts(svc) && r.faults.On(fault.TypeChangeLeaksNodePorts) {
+		return
+	}
 	named := nodePortsHeld(svc)
 	for _, port := range nodePortsHeld(old) {
 		if !slices.Contains(named, port) {

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -121,6 +122,13 @@ func (r *Rules) Default(svc *corev1.Service) {
 // *apierrors.StatusError, and then, as in a dry run, nothing stays allocated.
 func (r *Rules) Create(svc *corev1.Service, dryRun bool) (*Transaction, error) {
 	svc.Status = corev1.ServiceStatus{}
+	if r.faults.On(fault.CreateDropsFields) {
+		dropChanges(svc, &corev1.Service{})
+	}
+	if blank := []string{""}; r.faults.On(fault.ClusterIPsEmptyEntry) && slices.Equal(svc.Spec.ClusterIPs, blank) {
+		svc.Spec.ClusterIPs = nil
+		defer func() { svc.Spec.ClusterIPs = blank }()
+	}
 	r.normalizeClusterIPs(svc, nil)
 	return r.transact(dryRun, svc, func(tx *Transaction) error {
 		if err := r.initIPFamilies(svc, nil); err != nil {
@@ -205,6 +213,12 @@ func (r *Rules) Delete(svc *corev1.Service) {
 func (r *Rules) View(svc *corev1.Service) {
 	if svc.Spec.Type == corev1.ServiceTypeExternalName {
 		svc.Spec.InternalTrafficPolicy = nil
+	}
+	if r.faults.On(fault.ClusterIPsNotShown) {
+		svc.Spec.ClusterIPs = nil
+	}
+	if r.faults.On(fault.IPFamiliesNotShown) {
+		svc.Spec.IPFamilies = nil
 	}
 }
 

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // Transaction is what one create or update took from the ranges and is to give back to them. What it took is taken at once;
@@ -25,7 +27,7 @@ func (r *Rules) transact(dryRun bool, owner *corev1.Service, allocate func(*Tran
 	tx := &Transaction{rules: r, dryRun: dryRun, owner: owner}
 	r.mu.Lock()
 	err := allocate(tx)
-	if err != nil || dryRun {
+	if dryRun || err != nil && !r.faults.On(fault.RefusalKeepsNew) {
 		tx.undo()
 	}
 	r.mu.Unlock()
@@ -33,7 +35,12 @@ func (r *Rules) transact(dryRun bool, owner *corev1.Service, allocate func(*Tran
 		err = refusal(owner, validate())
 	}
 	if err != nil {
-		tx.Rollback()
+		switch {
+		case r.faults.On(fault.RefusalFreesHeld):
+			tx.Commit()
+		case !r.faults.On(fault.RefusalKeepsNew):
+			tx.Rollback()
+		}
 		return nil, err
 	}
 	return tx, nil

@@ -5,6 +5,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 var serviceTypes = []corev1.ServiceType{
@@ -13,8 +15,12 @@ var serviceTypes = []corev1.ServiceType{
 
 // defaultType: type is ClusterIP by default.
 func (r *Rules) defaultType(svc *corev1.Service) {
-	if svc.Spec.Type == "" {
-		svc.Spec.Type = corev1.ServiceTypeClusterIP
+	if svc.Spec.Type != "" {
+		return
+	}
+	svc.Spec.Type = corev1.ServiceTypeClusterIP
+	if r.faults.On(fault.TypeDefaultNodePort) {
+		svc.Spec.Type = corev1.ServiceTypeNodePort
 	}
 }
 
@@ -24,7 +30,8 @@ func (r *Rules) validateType(svc *corev1.Service) field.ErrorList {
 	switch {
 	case svc.Spec.Type == "":
 		return field.ErrorList{field.Required(path, "")}
-	case !slices.Contains(serviceTypes, svc.Spec.Type):
+	case r.faults.On(fault.TypeNotValidated):
+	case !slices.Contains(serviceTypes, svc.Spec.Type), r.faults.On(fault.TypeIncomplete) && svc.Spec.Type == corev1.ServiceTypeExternalName:
 		return field.ErrorList{field.NotSupported(path, svc.Spec.Type, serviceTypes)}
 	}
 	return nil
@@ -32,6 +39,11 @@ func (r *Rules) validateType(svc *corev1.Service) field.ErrorList {
 
 // hasClusterIP reports whether the type is one that has cluster IPs, of which "None" is one.
 func hasClusterIP(svc *corev1.Service) bool { return svc.Spec.Type != corev1.ServiceTypeExternalName }
+
+// getsClusterIP is hasClusterIP where a Service is about to be given addresses and IP families.
+func (r *Rules) getsClusterIP(svc *corev1.Service) bool {
+	return hasClusterIP(svc) || r.faults.On(fault.ExternalNameAddressed)
+}
 
 // isHeadless reports whether the Service asks for no virtual IP.
 func isHeadless(svc *corev1.Service) bool {

@@ -4,6 +4,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // validateCreate holds the rules for a new Service, after allocation.
@@ -48,7 +50,7 @@ func (r *Rules) validateService(svc, old *corev1.Service) field.ErrorList {
 
 // validateHeadless: NodePort and LoadBalancer build on a virtual IP, so they cannot do without one.
 func (r *Rules) validateHeadless(svc *corev1.Service) field.ErrorList {
-	if isHeadless(svc) && hasNodePorts(svc) {
+	if isHeadless(svc) && hasNodePorts(svc) && !r.faults.On(fault.HeadlessAnyType) {
 		return field.ErrorList{field.Invalid(clusterIPsPath.Index(0), corev1.ClusterIPNone, "may not be set to 'None' for "+string(svc.Spec.Type)+" services")}
 	}
 	return nil

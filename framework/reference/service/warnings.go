@@ -6,6 +6,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // Warnings returns what a client is told, in Warning headers, about a request that is accepted: values that are ignored,
@@ -54,7 +56,7 @@ func (r *Rules) warnOfIgnored(svc *corev1.Service) (warnings []string) {
 	if !hasClusterIP(svc) && len(spec.ExternalIPs) > 0 {
 		warnings = append(warnings, fmt.Sprintf("spec.externalIPs is ignored when spec.type is %q", corev1.ServiceTypeExternalName))
 	}
-	if hasClusterIP(svc) && spec.ExternalName != "" {
+	if hasClusterIP(svc) && spec.ExternalName != "" && !r.faults.On(fault.ExternalNameSilent) {
 		warnings = append(warnings, fmt.Sprintf("spec.externalName is ignored when spec.type is not %q", corev1.ServiceTypeExternalName))
 	}
 	return warnings

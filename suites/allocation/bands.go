@@ -1,0 +1,126 @@
+package allocation
+
+import (
+	"context"
+	"math/big"
+	"net/netip"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+var _ = ginkgo.Describe("bands", func() {
+	var others []string // ranges of which no numbers are stated
+	for _, cidr := range check.Matrix(check.Fill) {
+		if statedOf(cidr) == nil {
+			others = append(others, cidr)
+			continue
+		}
+		declareStatedFill(cidr)
+	}
+	check.It(spec.AllocUpperBandFirst, "hands out the whole upper band, then the whole lower one, then nothing", check.Exclusive(), decidedByFill,
+		check.OnEachServiceCIDR(others...),
+		func(ctx context.Context, cp *check.ControlPlane) { fillRange(ctx, cp).followBands() })
+	for _, cidr := range check.Matrix(check.FillSlow) {
+		declareStatedFill(cidr, check.Slow(), check.Timeout(slowFillTimeout))
+	}
+
+	check.It(spec.AllocBandOffsetMaximum, "hands out IPv6 addresses right above the 256th, and none below", check.Exclusive(), check.OnServiceCIDR("fd00:10:96::/112"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			beAboveStaticBand(ctx, cp, netip.MustParseAddr("fd00:10:96::100"))
+		})
+
+	check.It(spec.AllocDynamicRandom, "hands out addresses of large ranges in no order, from every quarter of the upper band and from no other", check.Exclusive(),
+		check.Also(spec.AllocUpperBandFirst, spec.AllocDynamicInRange), check.OnEachServiceCIDR(largeRanges()...),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			b := check.BandsOf(cp.CIDR())
+			n := max(check.TrialsUntil(0.25), check.OrderedBy())
+			if b.DynamicCount().Cmp(big.NewInt(int64(4*n))) < 0 {
+				ginkgo.Skip("the range " + cp.CIDR().String() + " is too small for a sample")
+			}
+			addrs := sample(ctx, cp, n)
+			beInUpperBandAndSpread(cp.CIDR(), addrs)
+			beInNoOrder(addrs)
+		})
+})
+
+// decidedByFill are what every fill decides at once, each with a message of its own.
+var decidedByFill = check.Also(
+	spec.AllocLowerBandAfterUpper, spec.AllocBandOffsetFormula, spec.AllocDynamicNotNetworkOrBroadcast, spec.AllocDynamicInRange,
+	spec.AllocDynamicFree, spec.AllocUnique, spec.AllocExhaustedRefused,
+)
+
+// declareStatedFill declares the check that fills a range of which numbers are stated.
+func declareStatedFill(cidr string, options ...check.Option) {
+	ginkgo.GinkgoHelper()
+	stated := statedOf(cidr)
+	if stated == nil {
+		panic("no numbers are stated of " + cidr + ", which the matrix fills slowly")
+	}
+	args := []any{check.Exclusive(), decidedByFill, check.Also(stated.decides...), check.OnServiceCIDR(cidr)}
+	for _, o := range options {
+		args = append(args, o)
+	}
+	check.It(spec.AllocUpperBandFirst, "hands out the upper band, then the lower one, then nothing, in the numbers that are stated of "+cidr,
+		append(args, func(ctx context.Context, cp *check.ControlPlane) {
+			f := fillRange(ctx, cp)
+			f.followBands()
+			f.haveNumbers(stated.numbers)
+		})...)
+}
+
+// followBands demands of a full range what the division into bands means for dynamic allocation.
+func (f *fill) followBands() {
+	ginkgo.GinkgoHelper()
+	f.beDistinctAndUsable()
+	f.beUpperThenLower()
+	f.beComplete()
+	Expect(f.refusal).To(check.BeExhausted())
+}
+
+// sample creates n Services one after the other and returns their addresses in that order.
+func sample(ctx context.Context, cp *check.ControlPlane, n int) []netip.Addr {
+	ginkgo.GinkgoHelper()
+	addrs := make([]netip.Addr, n)
+	for i := range addrs {
+		a := cp.Create(ctx, check.Service(cp.Name("sample")))
+		Expect(a).To(check.BeAccepted())
+		addrs[i] = clusterIP(a)
+	}
+	check.Record("sample", "%d dynamic addresses, the first of them %v", n, addrs[:min(n, 8)])
+	return addrs
+}
+
+// beInUpperBandAndSpread demands that addresses lie in the upper band, and some in each quarter of it.
+func beInUpperBandAndSpread(cidr netip.Prefix, addrs []netip.Addr) {
+	ginkgo.GinkgoHelper()
+	b := check.BandsOf(cidr)
+	for _, addr := range addrs {
+		Expect(addr).To(check.BeInBand(check.Upper, cidr))
+	}
+	quarter := new(big.Int).Div(b.DynamicCount(), big.NewInt(4))
+	for i := range int64(4) {
+		from := check.Add(b.DynamicFirst, new(big.Int).Mul(quarter, big.NewInt(i)))
+		to := check.Add(from, quarter)
+		in := func(addr netip.Addr) bool { return !addr.Less(from) && (i == 3 || addr.Less(to)) }
+		Expect(slices.ContainsFunc(addrs, in)).To(BeTrue(), "one of %d dynamic addresses lies in quarter %d of the upper band, from %s", len(addrs), i+1, from)
+	}
+}
+
+// beInNoOrder demands that addresses are neither ascending nor descending.
+func beInNoOrder(addrs []netip.Addr) {
+	ginkgo.GinkgoHelper()
+	descending := func(a, b netip.Addr) int { return b.Compare(a) }
+	Expect(slices.IsSortedFunc(addrs, netip.Addr.Compare)).To(BeFalse(), "%d dynamic addresses were handed out in ascending order: %v", len(addrs), addrs)
+	Expect(slices.IsSortedFunc(addrs, descending)).To(BeFalse(), "%d dynamic addresses were handed out in descending order: %v", len(addrs), addrs)
+}
+
+// largeRanges are the ranges of the matrix that an ordinary run does not fill.
+func largeRanges() []string {
+	filled := check.Matrix(check.Fill)
+	return slices.DeleteFunc(check.Matrix(check.Sample), func(cidr string) bool { return slices.Contains(filled, cidr) })
+}

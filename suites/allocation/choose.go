@@ -1,0 +1,64 @@
+package allocation
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"net/netip"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/check"
+)
+
+// primaryRange is the Service range of the control plane. A check that has to name addresses does not apply where it is not known.
+func primaryRange(cp *check.ControlPlane) netip.Prefix {
+	if !cp.CIDR().IsValid() {
+		ginkgo.Skip("the Service range is not known")
+	}
+	return cp.CIDR()
+}
+
+// choices bounds the part of the upper band that addresses are chosen from; allocators that keep a bitmap end at 65536.
+const choices = 1 << 15
+
+// randomAddress chooses an address of the upper band. On a control plane that others use as well it is free in all likelihood:
+// checks name addresses there, and dynamic allocation hits a given one of a /16 in 1 of 65278 cases.
+func randomAddress(cp *check.ControlPlane, cidr netip.Prefix) netip.Addr {
+	b := check.BandsOf(cidr)
+	n := b.DynamicCount()
+	if n.Cmp(big.NewInt(choices)) > 0 {
+		n = big.NewInt(choices)
+	}
+	return check.Add(b.DynamicFirst, big.NewInt(cp.Rand().Int64N(n.Int64())))
+}
+
+// attempts is how many addresses are tried before a check gives up finding a free one.
+const attempts = 16
+
+// createOnChosen creates a Service on an address of the range that the check chose and was free. No other check uses the
+// address then, so that what happens to it later is the control plane's doing.
+func createOnChosen(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefix, options ...check.ServiceOption) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	var last check.Answer
+	for range attempts {
+		ip := randomAddress(cp, cidr).String()
+		last = cp.Create(ctx, check.Service(cp.Name("chosen"), append(options, check.WithClusterIP(ip))...))
+		if last.Accepted() {
+			return last.Service
+		}
+	}
+	ginkgo.Fail(fmt.Sprintf("none of %d addresses of %s chosen at random could be named: %s", attempts, cidr, last))
+	return nil
+}
+
+// freeAddress returns an address of the primary range that was free a moment ago.
+func freeAddress(ctx context.Context, cp *check.ControlPlane) string {
+	ginkgo.GinkgoHelper()
+	svc := createOnChosen(ctx, cp, primaryRange(cp))
+	if a := cp.Delete(ctx, svc.Name); !a.Accepted() {
+		check.Abort("delete what was created to find a free address: %s", a)
+	}
+	return svc.Spec.ClusterIP
+}

@@ -1,0 +1,236 @@
+package allocation
+
+import (
+	"context"
+	"net/netip"
+	"strings"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// racers is how many clients want the same address at a time.
+const racers = 32
+
+var _ = ginkgo.Describe("conflicts", func() {
+	check.It(spec.AllocDuplicateRefused, "refuses the address of a Service that named it, in the same and in another namespace",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			first := createOnChosen(ctx, cp, primaryRange(cp))
+			refuseTaken(ctx, cp, first.Spec.ClusterIP)
+			refuseTaken(ctx, cp, first.Spec.ClusterIP, check.In(cp.NewNamespace(ctx)))
+		})
+
+	check.It(spec.AllocDuplicateRefused, "refuses the address of a Service that was given it, in the same and in another namespace",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			first := cp.Arrange(ctx, check.Service("first"))
+			refuseTaken(ctx, cp, first.Spec.ClusterIP)
+			refuseTaken(ctx, cp, first.Spec.ClusterIP, check.In(cp.NewNamespace(ctx)))
+		})
+
+	check.It(spec.AllocDuplicateRefused, "refuses the address in use whatever the type",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			first := cp.Arrange(ctx, check.Service("first"))
+			for _, t := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer} {
+				refuseTaken(ctx, cp, first.Spec.ClusterIP, check.OfType(t))
+			}
+		})
+
+	check.It(spec.AllocFirstAddressKubernetes, "gives the Service kubernetes the first address, which nobody else gets",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			first := check.BandsOf(primaryRange(cp)).First.String()
+			own, err := cp.Client().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+			check.Must(err)
+			Expect(own.Spec.ClusterIP).To(Equal(first))
+			refuseTaken(ctx, cp, first)
+		})
+
+	check.It(spec.AllocUnique, "tells addresses apart by value, not by spelling", check.DualStack(),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			ipv6 := check.WithFamilies(corev1.IPv6Protocol)
+			first := createOnChosen(ctx, cp, cp.CIDROf(corev1.IPv6Protocol), ipv6)
+			addr := netip.MustParseAddr(first.Spec.ClusterIP)
+			for _, spelling := range []string{addr.StringExpanded(), strings.ToUpper(addr.String())} {
+				refuseTaken(ctx, cp, spelling, ipv6)
+			}
+		})
+
+	check.It(spec.AllocUnique, "keeps addresses unique while Services of two namespaces come, go and change",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			keepUnique(ctx, cp, []string{cp.Namespace(), cp.NewNamespace(ctx)})
+		})
+
+	check.It(spec.AllocConcurrentStatic, "gives an address that 32 clients name at a time to one of them",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			ip := freeAddress(ctx, cp)
+			winner := oneWins(ctx, cp, func(int) *corev1.Service { return check.Service(cp.Name("racer"), check.WithClusterIP(ip)) }, check.BeRefused())
+			Expect(winner.Spec.ClusterIP).To(Equal(ip))
+		})
+
+	check.It(spec.AllocConcurrentLastAddress, "gives the last free address to one of 32 clients that name none", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/29"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			for _, ip := range []string{"10.96.0.2", "10.96.0.3", "10.96.0.5", "10.96.0.6"} {
+				cp.Arrange(ctx, check.Service(cp.Name("taken"), check.WithClusterIP(ip)))
+			}
+			winner := oneWins(ctx, cp, func(int) *corev1.Service { return check.Service(cp.Name("racer")) }, check.BeExhausted())
+			Expect(winner.Spec.ClusterIP).To(Equal("10.96.0.4"))
+		})
+
+	check.It(spec.AllocConcurrentLastAddress, "gives the last free address to one of 32 clients of which half name it", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/29"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			for _, ip := range []string{"10.96.0.2", "10.96.0.3", "10.96.0.4", "10.96.0.5"} {
+				cp.Arrange(ctx, check.Service(cp.Name("taken"), check.WithClusterIP(ip)))
+			}
+			winner := oneWins(ctx, cp, func(i int) *corev1.Service {
+				if i%2 == 0 {
+					return check.Service(cp.Name("racer"))
+				}
+				return check.Service(cp.Name("racer"), check.WithClusterIP("10.96.0.6"))
+			}, check.BeExhausted())
+			Expect(winner.Spec.ClusterIP).To(Equal("10.96.0.6"))
+		})
+
+	check.It(spec.AllocAddressBeforeService, "has reserved the address of a Service when watchers see it",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			watched := cp.NewNamespace(ctx)
+			events, err := cp.Client().CoreV1().Services(watched).Watch(ctx, metav1.ListOptions{})
+			check.Must(err)
+			defer events.Stop()
+			const services = 8
+			done := make(chan struct{})
+			go func() {
+				defer close(done)
+				defer ginkgo.GinkgoRecover()
+				for range services {
+					cp.Arrange(ctx, check.Service(cp.Name("seen"), check.In(watched)))
+				}
+			}()
+			defer func() { <-done }()
+			for range services {
+				refuseTaken(ctx, cp, nextAdded(ctx, events).Spec.ClusterIP)
+			}
+		})
+
+	check.It(spec.AllocFailureNamed, "says that an address could not be allocated when one is taken or out of range",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			taken := cp.Arrange(ctx, check.Service("taken")).Spec.ClusterIP
+			outside := primaryRange(cp).Addr().Prev().String()
+			for _, ip := range []string{taken, outside} {
+				speakOfAllocation(cp.Create(ctx, check.Service(cp.Name("refused"), check.WithClusterIP(ip))))
+			}
+		})
+})
+
+// refuseTaken demands that an address cannot be named since it is in use.
+func refuseTaken(ctx context.Context, cp *check.ControlPlane, ip string, options ...check.ServiceOption) {
+	ginkgo.GinkgoHelper()
+	options = append(options, check.WithClusterIP(ip))
+	Expect(cp.Create(ctx, check.Service(cp.Name("duplicate"), options...))).To(check.BeRefused(), "%s is in use", ip)
+}
+
+// oneWins lets 32 clients create Services at a time and demands that one succeeds and the others are refused as stated.
+func oneWins(ctx context.Context, cp *check.ControlPlane, service func(i int) *corev1.Service, refused OmegaMatcher) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	answers := make([]check.Answer, racers)
+	check.Concurrently(racers, func(i int) { answers[i] = cp.Create(ctx, service(i)) })
+	var winners []*corev1.Service
+	for _, a := range answers {
+		if a.Accepted() {
+			winners = append(winners, a.Service)
+			continue
+		}
+		Expect(a).To(refused)
+	}
+	Expect(winners).To(HaveLen(1), "Services that %d clients created at a time", racers)
+	return winners[0]
+}
+
+// speakOfAllocation demands that a refusal says that it is about the allocation of an address.
+func speakOfAllocation(a check.Answer) {
+	ginkgo.GinkgoHelper()
+	Expect(a.Accepted()).To(BeFalse(), "a create that cannot be given an address: %s", a)
+	Expect(a.Status).NotTo(BeNil(), "a refusal comes with a Status: %s", a)
+	Expect(strings.ToLower(a.Status.Message)).To(ContainSubstring("allocat"))
+}
+
+// nextAdded returns the next Service that a watch sees for the first time.
+func nextAdded(ctx context.Context, events watch.Interface) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	for {
+		select {
+		case e, ok := <-events.ResultChan():
+			if !ok {
+				check.Abort("the watch on Services ended")
+			}
+			if svc, ok := e.Object.(*corev1.Service); ok && e.Type == watch.Added {
+				return svc
+			}
+		case <-ctx.Done():
+			check.Abort("no event of a Service that was created: %v", ctx.Err())
+		}
+	}
+}
+
+// steps is how long the random workload of keepUnique is.
+const steps = 48
+
+// keepUnique creates Services with and without naming an address, deletes them, turns them into aliases and back, all at
+// random, and demands after every step that no address belongs to two Services.
+func keepUnique(ctx context.Context, cp *check.ControlPlane, namespaces []string) {
+	ginkgo.GinkgoHelper()
+	type key struct{ namespace, name string }
+	holds := map[key]string{} // the address of each Service, empty for an alias
+	owner := map[string]key{}
+	gained := func(k key, a check.Answer) {
+		ginkgo.GinkgoHelper()
+		Expect(a).To(check.BeAccepted())
+		ip := a.Service.Spec.ClusterIP
+		other, taken := owner[ip]
+		Expect(taken).To(BeFalse(), "%s belongs to %s/%s and was given to %s/%s", ip, other.namespace, other.name, k.namespace, k.name)
+		holds[k], owner[ip] = ip, k
+	}
+	var keys []key
+	for range steps {
+		random := cp.Rand()
+		if len(keys) < 4 || random.IntN(2) == 0 {
+			k := key{namespaces[random.IntN(len(namespaces))], cp.Name("unique")}
+			if random.IntN(4) == 0 && len(keys) > 0 { // an address that is in use: it must not be given
+				if ip := holds[keys[random.IntN(len(keys))]]; ip != "" {
+					Expect(cp.Create(ctx, check.Service(k.name, check.In(k.namespace), check.WithClusterIP(ip)))).To(check.BeRefused())
+				}
+				continue
+			}
+			gained(k, cp.Create(ctx, check.Service(k.name, check.In(k.namespace))))
+			keys = append(keys, k)
+			continue
+		}
+		i := random.IntN(len(keys))
+		k := keys[i]
+		path := "/api/v1/namespaces/" + k.namespace + "/services/" + k.name
+		patch := func(body string) check.Answer {
+			return cp.Do(ctx, "PATCH", path, "application/merge-patch+json", []byte(body))
+		}
+		switch {
+		case random.IntN(2) == 0:
+			Expect(cp.Do(ctx, "DELETE", path, "", nil)).To(check.BeAccepted())
+			delete(owner, holds[k])
+			delete(holds, k)
+			keys = append(keys[:i], keys[i+1:]...)
+		case holds[k] == "":
+			gained(k, patch(`{"spec":{"type":"ClusterIP","externalName":null}}`))
+		default:
+			Expect(patch(`{"spec":{"type":"ExternalName","externalName":"example.org","clusterIP":null,"clusterIPs":null}}`)).To(check.BeAccepted())
+			delete(owner, holds[k])
+			holds[k] = ""
+		}
+	}
+}
+
+// reuse bounds how long it may take until a freed address is handed out again.
+const reuse = 10 * time.Second

@@ -1,0 +1,170 @@
+package allocation
+
+import (
+	"context"
+	"math/big"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// numbers are what a document states of a range. They are not computed: the checks compare them with what the control plane does.
+type numbers struct {
+	usable              int
+	offset              int // 0: no bands
+	staticEnd, rangeEnd string
+	dynamic             int
+}
+
+// stated are the numbers of a range and the requirements that say so.
+type stated struct {
+	cidr string
+	numbers
+	decides []spec.ID // by a fill
+}
+
+// workedExample is one of the three examples of the allocation document.
+type workedExample struct {
+	stated
+	staticStart string
+	start       spec.ID // the static band starts at staticStart, which is taken before a fill
+	boundaries  []spec.ID
+	sampled     []spec.ID // decided by a sample, as far as a sample can; nil if an ordinary run fills the range
+}
+
+var workedExamples = []workedExample{
+	{
+		stated: stated{"10.96.0.0/24", numbers{254, 16, "10.96.0.16", "10.96.0.254", 238}, []spec.ID{
+			spec.AllocExample24Size, spec.AllocExample24Offset, spec.AllocExample24StaticEnd, spec.AllocExample24RangeEnd,
+			spec.AllocExample24StaticCount, spec.AllocExample24DynamicCount,
+		}},
+		staticStart: "10.96.0.1", start: spec.AllocExample24StaticStart,
+		boundaries: []spec.ID{spec.AllocExample24StaticEnd, spec.AllocExample24RangeEnd},
+	},
+	{
+		stated: stated{"10.96.0.0/20", numbers{4094, 256, "10.96.1.0", "10.96.15.254", 3838}, []spec.ID{
+			spec.AllocExample20Size, spec.AllocExample20Offset, spec.AllocExample20StaticEnd, spec.AllocExample20RangeEnd,
+			spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount,
+		}},
+		staticStart: "10.96.0.1", start: spec.AllocExample20StaticStart,
+		boundaries: []spec.ID{spec.AllocExample20StaticEnd, spec.AllocExample20RangeEnd, spec.AllocExample20Size},
+		sampled:    []spec.ID{spec.AllocExample20Offset, spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount},
+	},
+	{
+		stated: stated{"10.96.0.0/16", numbers{65534, 256, "10.96.1.0", "10.96.255.254", 65278}, []spec.ID{
+			spec.AllocExample16Size, spec.AllocExample16Offset, spec.AllocExample16StaticEnd, spec.AllocExample16RangeEnd,
+			spec.AllocExample16StaticCount, spec.AllocExample16DynamicCount,
+		}},
+		staticStart: "10.96.0.1", start: spec.AllocExample16StaticStart,
+		boundaries: []spec.ID{spec.AllocExample16StaticEnd, spec.AllocExample16RangeEnd, spec.AllocExample16Size},
+		sampled:    []spec.ID{spec.AllocExample16Offset, spec.AllocExample16StaticCount, spec.AllocExample16DynamicCount, spec.AllocBandOffsetMaximum},
+	},
+}
+
+// derived are further ranges, with the numbers that follow from the formula.
+var derived = []stated{
+	{"10.96.0.0/29", numbers{usable: 6, rangeEnd: "10.96.0.6", dynamic: 6}, []spec.ID{spec.AllocRangeIPv429}},
+	{"10.96.0.0/28", numbers{usable: 14, rangeEnd: "10.96.0.14", dynamic: 14}, []spec.ID{spec.AllocRangeIPv428}},
+	{"10.96.0.0/27", numbers{30, 16, "10.96.0.16", "10.96.0.30", 14}, []spec.ID{spec.AllocRangeIPv427, spec.AllocBandOffsetMinimum}},
+	{"10.96.0.0/22", numbers{1022, 64, "10.96.0.64", "10.96.3.254", 958}, []spec.ID{spec.AllocBandOffsetSteps, spec.AllocBandOffsetCIDRSize}},
+	{"fd00:10:96::/124", numbers{usable: 15, rangeEnd: "fd00:10:96::f", dynamic: 15}, []spec.ID{spec.AllocRangeIPv6124}},
+	{"fd00:10:96::/123", numbers{31, 16, "fd00:10:96::10", "fd00:10:96::1f", 15}, []spec.ID{spec.AllocRangeIPv6123, spec.AllocBandOffsetMinimum}},
+}
+
+// statedOf returns what is stated of a range, nil if nothing is.
+func statedOf(cidr string) *stated {
+	for i := range workedExamples {
+		if workedExamples[i].cidr == cidr {
+			return &workedExamples[i].stated
+		}
+	}
+	if i := slices.IndexFunc(derived, func(s stated) bool { return s.cidr == cidr }); i >= 0 {
+		return &derived[i]
+	}
+	return nil
+}
+
+// slowFillTimeout is enough for 65534 creates at 150 per second.
+const slowFillTimeout = 8 * time.Minute
+
+var _ = ginkgo.Describe("worked examples", func() {
+	for i := range workedExamples {
+		e := &workedExamples[i]
+		check.It(e.start, "starts the static band of "+e.cidr+" at "+e.staticStart+", ends it at "+e.staticEnd+" and the range at "+e.rangeEnd, check.Exclusive(),
+			check.Also(e.boundaries...), check.OnServiceCIDR(e.cidr), e.haveBoundaries)
+		if len(e.sampled) > 0 {
+			check.It(e.sampled[0], "hands out no address up to "+e.staticEnd+" of "+e.cidr+", and some of those that a larger static band would have", check.Exclusive(),
+				check.Also(e.sampled[1:]...), check.OnServiceCIDR(e.cidr),
+				func(ctx context.Context, cp *check.ControlPlane) {
+					beAboveStaticBand(ctx, cp, netip.MustParseAddr(e.staticEnd))
+				})
+		}
+	}
+})
+
+// haveBoundaries: the Service "kubernetes" has the first address, and the address before it is none of the range. The addresses
+// on both sides of the end of the static band can be named, and so can the last address, but not the one after it.
+func (e *workedExample) haveBoundaries(ctx context.Context, cp *check.ControlPlane) {
+	own, err := cp.Client().CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+	check.Must(err)
+	Expect(own.Spec.ClusterIP).To(Equal(e.staticStart))
+	refuseTaken(ctx, cp, e.staticStart)
+	refuseAddress(ctx, cp, netip.MustParseAddr(e.staticStart).Prev())
+
+	end, last := netip.MustParseAddr(e.staticEnd), netip.MustParseAddr(e.rangeEnd)
+	for _, addr := range []netip.Addr{end, end.Next(), last} {
+		a := cp.Create(ctx, check.Service(cp.Name("boundary"), check.WithClusterIP(addr.String())))
+		Expect(a).To(check.BeAccepted())
+		Expect(clusterIP(a)).To(Equal(addr))
+	}
+	refuseAddress(ctx, cp, last.Next())
+	Expect(end.Less(clusterIP(cp.Create(ctx, check.Service("dynamic"))))).To(BeTrue(), "a dynamic address lies above the static band")
+}
+
+// haveNumbers demands of a full range every number that is stated of it.
+func (f *fill) haveNumbers(n numbers) {
+	ginkgo.GinkgoHelper()
+	all := f.all()
+	Expect(len(all)+len(f.before)).To(Equal(n.usable), "addresses that %s had to give, %d of them in use before", f.cidr, len(f.before))
+	Expect(slices.MaxFunc(all, netip.Addr.Compare)).To(Equal(netip.MustParseAddr(n.rangeEnd)), "the last address of %s", f.cidr)
+	if n.offset == 0 {
+		return
+	}
+	end := netip.MustParseAddr(n.staticEnd)
+	inStatic := func(addr netip.Addr) bool { return addr.Compare(end) <= 0 }
+	dynamic := slices.IndexFunc(all, inStatic)
+	for addr := range f.before {
+		Expect(inStatic(addr)).To(BeTrue(), "%s, in use before, lies in the static band", addr)
+	}
+	Expect(dynamic).To(Equal(n.dynamic), "dynamic addresses before the first one up to %s, the end of the static band", end)
+	Expect(slices.MinFunc(all[:dynamic], netip.Addr.Compare)).To(Equal(end.Next()), "the first address of the dynamic band")
+	Expect(len(all)-dynamic+len(f.before)).To(Equal(n.offset), "addresses of the static band")
+}
+
+// beAboveStaticBand demands that no dynamic address lies in the static band, in a sample that would have one if dynamic
+// allocation used the whole range, and that some lie right above it if a 16th of the range is more than the band may have.
+func beAboveStaticBand(ctx context.Context, cp *check.ControlPlane, staticEnd netip.Addr) {
+	ginkgo.GinkgoHelper()
+	size := float64(int(1) << (cp.CIDR().Addr().BitLen() - cp.CIDR().Bits()))
+	excess := size/16 - 256
+	n := check.TrialsUntil(1 / 16.0)
+	if excess > 0 {
+		n = check.TrialsUntil(excess / (size - 256))
+	}
+	addrs := sample(ctx, cp, n)
+	for _, addr := range addrs {
+		Expect(staticEnd.Less(addr)).To(BeTrue(), "%s was handed out, which lies in the static band that ends at %s", addr, staticEnd)
+	}
+	if excess > 0 {
+		limit := check.Add(staticEnd, big.NewInt(int64(excess)))
+		below := func(addr netip.Addr) bool { return addr.Compare(limit) <= 0 }
+		Expect(slices.ContainsFunc(addrs, below)).To(BeTrue(), "one of %d dynamic addresses lies between %s, the end of the static band, and %s, the end of one without an upper bound", n, staticEnd, limit)
+	}
+}

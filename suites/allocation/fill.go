@@ -1,0 +1,154 @@
+package allocation
+
+import (
+	"context"
+	"math/big"
+	"net/netip"
+	"sync"
+	"sync/atomic"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/check"
+)
+
+// fill is what dynamic allocation handed out until it refused to go on.
+type fill struct {
+	cidr  netip.Prefix
+	bands check.Bands
+	// before are the addresses that were in use already.
+	before map[netip.Addr]bool
+	// bulk was handed out to several clients at a time, while the upper band had room for all of them; rest to one client,
+	// in this order.
+	bulk, rest []netip.Addr
+	// refusal is the answer to the create after the last address.
+	refusal check.Answer
+}
+
+const (
+	// largestFill bounds what a check fills when a run replaces its ranges (--service-cidr).
+	largestFill = 1 << 16
+	fillClients = 8
+	// orderedTail is how many addresses of the upper band are left for the one client whose order is observed.
+	orderedTail = 16
+)
+
+// fillRange creates Services, each with a dynamic address, until the range is exhausted. Up to the last addresses of the
+// upper band several clients do so at a time: as long as addresses of the upper band are left, the order does not matter.
+func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
+	ginkgo.GinkgoHelper()
+	f := &fill{cidr: cp.CIDR(), bands: check.BandsOf(cp.CIDR()), before: addressesInUse(ctx, cp)}
+	if f.bands.Usable.Cmp(big.NewInt(largestFill)) > 0 {
+		ginkgo.Skip("the range " + f.cidr.String() + " is too large to be filled")
+	}
+	f.fillConcurrently(ctx, cp, f.freeIn(check.Upper)-orderedTail)
+	most := int(f.bands.Usable.Int64()) + 1
+	for len(f.bulk)+len(f.rest) <= most {
+		a := cp.Create(ctx, check.Service(cp.Name("fill")))
+		if !a.Accepted() {
+			f.refusal = a
+			break
+		}
+		f.rest = append(f.rest, clusterIP(a))
+	}
+	check.Record("addresses handed out", "%d, the last %d of them in this order: %v", len(f.bulk)+len(f.rest), min(len(f.rest), 2*orderedTail), f.rest[max(0, len(f.rest)-2*orderedTail):])
+	return f
+}
+
+func (f *fill) fillConcurrently(ctx context.Context, cp *check.ControlPlane, n int) {
+	var next atomic.Int64
+	var mu sync.Mutex
+	var refused check.Answer
+	check.Concurrently(fillClients, func(int) {
+		for int(next.Add(1)) <= n {
+			a := cp.Create(ctx, check.Service(cp.Name("fill")))
+			mu.Lock()
+			if a.Accepted() {
+				f.bulk = append(f.bulk, clusterIP(a))
+			} else {
+				refused = a
+			}
+			mu.Unlock()
+			if !a.Accepted() {
+				return
+			}
+		}
+	})
+	Expect(refused.Code).To(BeZero(), "a create was refused while addresses of the upper band of %s were free: %s", f.cidr, refused)
+}
+
+// freeIn is the number of addresses of a band that were free before the fill.
+func (f *fill) freeIn(band check.Band) int {
+	in, size := f.bands.InStatic, f.bands.Offset
+	if band == check.Upper {
+		in, size = f.bands.InDynamic, int(f.bands.DynamicCount().Int64())
+	}
+	for addr := range f.before {
+		if in(addr) {
+			size--
+		}
+	}
+	return size
+}
+
+func (f *fill) all() []netip.Addr { return append(f.bulk[:len(f.bulk):len(f.bulk)], f.rest...) }
+
+// beDistinctAndUsable demands that every address is a usable one of the range and was free.
+func (f *fill) beDistinctAndUsable() {
+	ginkgo.GinkgoHelper()
+	seen := map[netip.Addr]bool{}
+	for _, addr := range f.all() {
+		Expect(addr).To(check.BeInRange(f.cidr))
+		Expect(f.before[addr]).To(BeFalse(), "%s was handed out although it was in use before", addr)
+		Expect(seen[addr]).To(BeFalse(), "%s was handed out twice", addr)
+		seen[addr] = true
+	}
+}
+
+// beUpperThenLower demands that the addresses of the upper band, all of them, came before those of the lower band.
+func (f *fill) beUpperThenLower() {
+	ginkgo.GinkgoHelper()
+	upper := f.freeIn(check.Upper)
+	for i, addr := range f.all() {
+		if i < upper {
+			Expect(addr).To(check.BeInBand(check.Upper, f.cidr), "after %d of %d addresses of the upper band", i, upper)
+		} else {
+			Expect(addr).To(check.BeInBand(check.Lower, f.cidr), "after all %d addresses of the upper band", upper)
+		}
+	}
+	Expect(len(f.all())).To(BeNumerically(">=", upper), "addresses handed out before the range was said to be full; the upper band has %d", upper)
+}
+
+// beComplete demands that every free address was handed out.
+func (f *fill) beComplete() {
+	ginkgo.GinkgoHelper()
+	free := f.freeIn(check.Upper) + f.freeIn(check.Lower)
+	Expect(f.all()).To(HaveLen(free), "addresses handed out of %s, which has %s to give, %d of them in use before", f.cidr, f.bands.Usable, len(f.before))
+}
+
+// addressesInUse are the cluster IPs of all Services.
+func addressesInUse(ctx context.Context, cp *check.ControlPlane) map[netip.Addr]bool {
+	ginkgo.GinkgoHelper()
+	list, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	check.Must(err)
+	used := map[netip.Addr]bool{}
+	for i := range list.Items {
+		for _, ip := range list.Items[i].Spec.ClusterIPs {
+			if addr, err := netip.ParseAddr(ip); err == nil && cp.CIDR().Contains(addr) {
+				used[addr] = true
+			}
+		}
+	}
+	return used
+}
+
+// clusterIP is the address in an answer; it is invalid, and belongs to no range, where there is none.
+func clusterIP(a check.Answer) netip.Addr {
+	if a.Service == nil {
+		return netip.Addr{}
+	}
+	addr, _ := netip.ParseAddr(a.Service.Spec.ClusterIP)
+	return addr
+}

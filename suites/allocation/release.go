@@ -1,0 +1,105 @@
+package allocation
+
+import (
+	"context"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+var _ = ginkgo.Describe("release", func() {
+	check.It(spec.AllocDeleteReleases, "lets an address be named again when its Service is deleted",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			for _, svc := range []*corev1.Service{createOnChosen(ctx, cp, primaryRange(cp)), cp.Arrange(ctx, check.Service("dynamic"))} {
+				Expect(cp.Delete(ctx, svc.Name)).To(check.BeAccepted())
+				becomesFree(ctx, cp, svc.Spec.ClusterIP)
+			}
+		})
+
+	check.It(spec.AllocDeleteReleases, "hands addresses out again when their Services are deleted", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			for _, svc := range exhaust(ctx, cp) {
+				Expect(cp.Delete(ctx, svc.Name)).To(check.BeAccepted())
+			}
+			check.Converge(ctx, "reuse of five addresses", reuse, func(g Gomega) {
+				for len(cp.List(ctx)) < 5 {
+					g.Expect(cp.Create(ctx, check.Service(cp.Name("again")))).To(check.BeAccepted())
+				}
+			})
+		})
+
+	check.It(spec.AllocDeleteCollectionReleases, "frees the addresses of a collection that is deleted",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			var ips []string
+			for range 3 {
+				ips = append(ips, createOnChosen(ctx, cp, primaryRange(cp)).Spec.ClusterIP)
+			}
+			Expect(cp.Do(ctx, "DELETE", cp.Path(""), "", nil)).To(check.BeAccepted())
+			for _, ip := range ips {
+				becomesFree(ctx, cp, ip)
+			}
+		})
+
+	check.It(spec.AllocExternalNameReleases, "frees the address of a Service that becomes an alias",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			svc := createOnChosen(ctx, cp, primaryRange(cp))
+			a := cp.MergePatch(ctx, svc.Name, `{"spec":{"type":"ExternalName","externalName":"example.org"}}`)
+			Expect(a).To(check.BeAccepted())
+			Expect(a.Service.Spec.ClusterIP).To(BeEmpty())
+			becomesFree(ctx, cp, svc.Spec.ClusterIP)
+		})
+
+	check.It(spec.AllocUpdateToClusterIP, "gives a Service that was an alias an address of its own",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cp.Arrange(ctx, check.Service("alias", check.ExternalName("example.org")))
+			a := cp.MergePatch(ctx, "alias", `{"spec":{"type":"ClusterIP","externalName":null,"ports":[{"port":80}]}}`)
+			Expect(a).To(check.BeAccepted())
+			Expect(clusterIP(a)).To(check.BeInRange(primaryRange(cp)))
+			refuseTaken(ctx, cp, a.Service.Spec.ClusterIP)
+		})
+
+	check.It(spec.AllocUpdateToClusterIP, "gives a Service that was an alias the address that it names, unless that is taken",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			taken, free := cp.Arrange(ctx, check.Service("taken")).Spec.ClusterIP, freeAddress(ctx, cp)
+			cp.Arrange(ctx, check.Service("alias", check.ExternalName("example.org")))
+			patch := func(ip string) check.Answer {
+				return cp.MergePatch(ctx, "alias", `{"spec":{"type":"ClusterIP","clusterIP":"`+ip+`","externalName":null,"ports":[{"port":80}]}}`)
+			}
+			Expect(patch(taken)).To(check.BeRefused())
+			a := patch(free)
+			Expect(a).To(check.BeAccepted())
+			Expect(a.Service.Spec.ClusterIP).To(Equal(free))
+			refuseTaken(ctx, cp, free)
+		})
+
+	check.It(spec.AllocFinalizerKeeps, "keeps the address and the node port of a Service until it is gone",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			svc := createOnChosen(ctx, cp, primaryRange(cp), check.OfType(corev1.ServiceTypeNodePort), check.With(func(s *corev1.Service) {
+				s.Finalizers = []string{"conformance.example.org/hold"}
+			}))
+			port := svc.Spec.Ports[0].NodePort
+			Expect(cp.Delete(ctx, svc.Name)).To(check.BeAccepted())
+			kept := cp.Get(ctx, svc.Name)
+			Expect(kept).To(check.BeAccepted())
+			Expect(kept.Service.Spec.ClusterIP).To(Equal(svc.Spec.ClusterIP))
+			Expect(kept.Service.Spec.Ports[0].NodePort).To(Equal(port))
+			refuseTaken(ctx, cp, svc.Spec.ClusterIP)
+			Expect(cp.Create(ctx, check.Service("port", onNodePort(int(port))))).To(check.BeRefused(), "node port %d is in use", port)
+
+			Expect(cp.MergePatch(ctx, svc.Name, `{"metadata":{"finalizers":null}}`)).To(check.BeAccepted())
+			Expect(cp.Get(ctx, svc.Name).Code).To(Equal(404), "the code of reading the Service without finalizers")
+			becomesFree(ctx, cp, svc.Spec.ClusterIP)
+		})
+})
+
+// becomesFree demands that an address can be named again.
+func becomesFree(ctx context.Context, cp *check.ControlPlane, ip string, options ...check.ServiceOption) {
+	ginkgo.GinkgoHelper()
+	check.Converge(ctx, "reuse of "+ip, reuse, func(g Gomega) {
+		g.Expect(cp.Create(ctx, check.Service(cp.Name("again"), append(options, check.WithClusterIP(ip))...))).To(check.BeAccepted(), "%s was given back", ip)
+	})
+}

@@ -1,0 +1,109 @@
+package allocation
+
+import (
+	"context"
+	"sync/atomic"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+var _ = ginkgo.Describe("restart", func() {
+	check.It(spec.AllocRecordSurvivesRestart, "has every address of before allocated afterwards", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			static := cp.Arrange(ctx, check.Service("static", check.WithClusterIP("10.96.0.6")))
+			dynamic := cp.Arrange(ctx, check.Service("dynamic"))
+			cp.Restart(ctx)
+			for _, svc := range []string{static.Spec.ClusterIP, dynamic.Spec.ClusterIP} {
+				refuseTaken(ctx, cp, svc)
+			}
+			for range 3 {
+				Expect(cp.Create(ctx, check.Service(cp.Name("later")))).To(check.BeAccepted())
+			}
+			Expect(cp.Create(ctx, check.Service("late"))).To(check.BeExhausted())
+		})
+
+	check.It(spec.AllocNodePortRecordSurvivesRestart, "has every node port of before in use afterwards", check.NodePorts(fewPorts),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cp.Arrange(ctx, check.Service("static", onNodePort(30063)))
+			dynamic := cp.Arrange(ctx, check.Service("dynamic", manyPorts(62)))
+			cp.Restart(ctx)
+			for _, port := range []int{30063, nodePorts(dynamic)[0]} {
+				Expect(cp.Create(ctx, check.Service(cp.Name("duplicate"), onNodePort(port)))).To(check.BeRefused())
+			}
+			Expect(cp.Create(ctx, check.Service("last", manyPorts(1)))).To(check.BeAccepted())
+			Expect(cp.Create(ctx, check.Service("late", manyPorts(1)))).To(check.BeExhausted())
+		})
+
+	check.It(spec.AllocRestartDuringCreates, "leaves Services created around it with addresses of their own", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/16"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			createDuringRestart(ctx, cp)
+			services := cp.List(ctx)
+			check.Record("Services created around the restart", "%d", len(services))
+			owner := map[string]string{}
+			for i := range services {
+				ip := services[i].Spec.ClusterIP
+				Expect(ip).To(check.BeInRange(cp.CIDR()))
+				Expect(owner[ip]).To(BeEmpty(), "%s belongs to %s and to %s", ip, owner[ip], services[i].Name)
+				owner[ip] = services[i].Name
+			}
+			for ip := range owner {
+				refuseTaken(ctx, cp, ip)
+			}
+		})
+})
+
+const (
+	stormClients = 4
+	// stormCreates is how many Services are created before and, again, after the restart.
+	stormCreates = 40
+	retryCreate  = 20 * time.Millisecond
+)
+
+// createDuringRestart creates Services from several clients while the API server is restarted. Creates may fail meanwhile.
+func createDuringRestart(ctx context.Context, cp *check.ControlPlane) {
+	ginkgo.GinkgoHelper()
+	var before, after atomic.Int64
+	var restarted atomic.Bool
+	warm := make(chan struct{})
+	stopped := make(chan struct{})
+	ctx, cancel := context.WithCancel(ctx)
+	defer func() { cancel(); <-stopped }()
+	storm := func(int) {
+		for after.Load() < stormCreates && ctx.Err() == nil {
+			_, err := cp.Client().CoreV1().Services(cp.Namespace()).Create(ctx, check.Service(cp.Name("storm")), metav1.CreateOptions{})
+			switch {
+			case err != nil:
+				select {
+				case <-ctx.Done():
+				case <-time.After(retryCreate):
+				}
+			case restarted.Load():
+				after.Add(1)
+			case before.Add(1) == stormCreates:
+				close(warm)
+			}
+		}
+	}
+	go func() {
+		defer close(stopped)
+		check.Concurrently(stormClients, storm)
+	}()
+	select {
+	case <-warm:
+	case <-ctx.Done():
+		check.Abort("fewer than %d Services could be created before the restart: %v", stormCreates, ctx.Err())
+	}
+	cp.Restart(ctx)
+	restarted.Store(true)
+	select {
+	case <-stopped:
+	case <-ctx.Done():
+		check.Abort("fewer than %d Services could be created after the restart: %v", stormCreates, ctx.Err())
+	}
+}

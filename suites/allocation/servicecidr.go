@@ -1,0 +1,234 @@
+package allocation
+
+import (
+	"context"
+	"encoding/json"
+	"net/netip"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+const serviceCIDRs = "/apis/networking.k8s.io/v1/servicecidrs"
+
+var _ = ginkgo.Describe("ServiceCIDR", func() {
+	check.It(spec.AllocServiceCIDRDefault, "is there, ready, with the configured ranges",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cidr, err := cp.Client().NetworkingV1().ServiceCIDRs().Get(ctx, "kubernetes", metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred())
+			var want []string
+			for _, p := range cp.CIDRs() {
+				want = append(want, p.String())
+			}
+			Expect(cidr.Spec.CIDRs).To(Equal(want))
+			Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready in %v", cidr.Status.Conditions)
+		})
+
+	check.It(spec.AllocServiceCIDRDefaultRestored, "comes back when it is deleted", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
+			old, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
+			check.Must(err)
+			Expect(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{})).To(Succeed())
+			check.Converge(ctx, "the default ServiceCIDR", defaultRestored, func(g Gomega) {
+				cidr, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
+				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(cidr.Spec.CIDRs).To(Equal(old.Spec.CIDRs))
+				if cidr.UID == old.UID { // a controller holds it back while addresses depend on it
+					g.Expect(cidr.DeletionTimestamp).NotTo(BeNil())
+					return
+				}
+				a := cp.Create(ctx, check.Service(cp.Name("later")))
+				g.Expect(a).To(check.BeAccepted())
+			})
+		})
+
+	check.It(spec.AllocServiceCIDRAddsRange, "makes its addresses available to who names them and to dynamic allocation", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			exhaust(ctx, cp)
+			Expect(cp.Create(ctx, check.Service("dynamic"))).To(check.BeExhausted())
+			second := netip.MustParsePrefix("10.97.0.0/28")
+			Expect(cp.Create(ctx, check.Service("static", check.WithClusterIP("10.97.0.7")))).To(check.BeRefused(), "before the range is added")
+			addServiceCIDR(ctx, cp, second.String())
+			dynamic := createOnceAdded(ctx, cp, check.Service("dynamic"))
+			Expect(clusterIP(dynamic)).To(check.BeInRange(second))
+			Expect(cp.Create(ctx, check.Service("static", check.WithClusterIP(otherThan(dynamic, "10.97.0.7", "10.97.0.8"))))).To(check.BeAccepted())
+		})
+
+	check.It(spec.AllocServiceCIDROwnBands, "has bands of its own", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			exhaust(ctx, cp)
+			second := netip.MustParsePrefix("10.97.0.0/27")
+			b := check.BandsOf(second)
+			addServiceCIDR(ctx, cp, second.String())
+			addrs := []netip.Addr{clusterIP(createOnceAdded(ctx, cp, check.Service("dynamic")))}
+			for len(addrs) < int(b.Usable.Int64()) {
+				a := cp.Create(ctx, check.Service(cp.Name("dynamic")))
+				Expect(a).To(check.BeAccepted())
+				addrs = append(addrs, clusterIP(a))
+			}
+			upper := int(b.DynamicCount().Int64())
+			for i, addr := range addrs {
+				band := check.Lower
+				if i < upper {
+					band = check.Upper
+				}
+				Expect(addr).To(check.BeInBand(band, second), "address %d of the range", i+1)
+			}
+			Expect(cp.Create(ctx, check.Service("late"))).To(check.BeExhausted())
+		})
+
+	check.It(spec.AllocServiceCIDROverlapUnique, "gives an address of two ranges to one Service only", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/28"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			addServiceCIDR(ctx, cp, "10.96.0.0/27")
+			a := createOnceAdded(ctx, cp, check.Service("outer", check.WithClusterIP("10.96.0.30")))
+			refuseTaken(ctx, cp, a.Service.Spec.ClusterIP)
+			inner := cp.Arrange(ctx, check.Service("inner", check.WithClusterIP("10.96.0.9")))
+			refuseTaken(ctx, cp, inner.Spec.ClusterIP)
+			used := addressesInUse(ctx, cp)
+			used[netip.MustParseAddr("10.96.0.30")] = true
+			for range 30 - len(used) {
+				addr := clusterIP(createOnceAdded(ctx, cp, check.Service(cp.Name("dynamic"))))
+				Expect(used[addr]).To(BeFalse(), "%s was handed out twice", addr)
+				used[addr] = true
+			}
+			Expect(cp.Create(ctx, check.Service("late"))).To(check.BeExhausted())
+		})
+
+	check.It(spec.AllocRangeIPv430, "gives the two addresses of a /30, and no other", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			exhaust(ctx, cp)
+			addServiceCIDR(ctx, cp, "10.97.0.0/30")
+			first := createOnceAdded(ctx, cp, check.Service("first"))
+			second := cp.Create(ctx, check.Service("second"))
+			Expect([]netip.Addr{clusterIP(first), clusterIP(second)}).To(ConsistOf(netip.MustParseAddr("10.97.0.1"), netip.MustParseAddr("10.97.0.2")))
+			Expect(cp.Create(ctx, check.Service("third"))).To(check.BeExhausted())
+			for _, ip := range []string{"10.97.0.0", "10.97.0.3"} {
+				refuseAddress(ctx, cp, netip.MustParseAddr(ip))
+			}
+		})
+
+	check.It(spec.AllocRangeIPv43132, "has no address to give in a /31 or a /32", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			exhaust(ctx, cp)
+			addServiceCIDR(ctx, cp, "10.97.0.2/31")
+			addServiceCIDR(ctx, cp, "10.97.0.7/32")
+			addServiceCIDR(ctx, cp, "10.97.0.8/30")
+			Expect(clusterIP(createOnceAdded(ctx, cp, check.Service("first"))).String()).To(BeElementOf("10.97.0.9", "10.97.0.10"), "an address of the /30 that was added last")
+			Expect(clusterIP(cp.Create(ctx, check.Service("second"))).String()).To(BeElementOf("10.97.0.9", "10.97.0.10"))
+			Expect(cp.Create(ctx, check.Service("third"))).To(check.BeExhausted())
+			for _, ip := range []string{"10.97.0.2", "10.97.0.3", "10.97.0.7"} {
+				refuseAddress(ctx, cp, netip.MustParseAddr(ip))
+			}
+		})
+
+	check.It(spec.AllocRangeIPv6Shorter, "does no harm with an IPv6 range larger than a /64", check.Exclusive(), check.Needs(spec.DualStack), check.OnServiceCIDR("10.96.0.0/29,fd00:10:96::/124"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			addServiceCIDR(ctx, cp, "fd00:20::/60")
+			for range 4 {
+				a := cp.Create(ctx, check.Service(cp.Name("dynamic"), check.WithFamilies("IPv6")))
+				Expect(a).To(check.BeAccepted())
+				Expect(netip.MustParsePrefix("fd00:20::/60").Contains(clusterIP(a)) || cp.CIDRs()[1].Contains(clusterIP(a))).To(BeTrue(), "%s lies in one of the ranges", clusterIP(a))
+			}
+		})
+
+	check.It(spec.AllocServiceCIDRDeletionWaits, "stays while a Service has an address of it, gives no more, and goes with the Service", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			exhaust(ctx, cp)
+			name := addServiceCIDR(ctx, cp, "10.97.0.0/28")
+			createOnceAdded(ctx, cp, check.Service("holder"))
+			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
+			Expect(cidrs.Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
+			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
+				a := cp.Create(ctx, check.Service(cp.Name("late")))
+				if a.Accepted() {
+					g.Expect(cp.Delete(ctx, a.Service.Name)).To(check.BeAccepted())
+				}
+				g.Expect(a).To(check.BeExhausted())
+			})
+			cidr, err := cidrs.Get(ctx, name, metav1.GetOptions{})
+			Expect(err).NotTo(HaveOccurred(), "the ServiceCIDR that a Service depends on")
+			Expect(cidr.DeletionTimestamp).NotTo(BeNil())
+			Expect(cp.Delete(ctx, "holder")).To(check.BeAccepted())
+			check.Converge(ctx, "end of the ServiceCIDR", reuse, func(g Gomega) {
+				g.Expect(cp.Do(ctx, "GET", serviceCIDRs+"/"+name, "", nil).Code).To(Equal(404))
+			})
+		})
+
+	check.It(spec.AllocServiceCIDRValidation, "refuses what is no list of one CIDR, or one of each family, in canonical form",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			for _, cidrs := range [][]string{
+				{}, {""}, {"10.97.0.0"}, {"10.97.0.1/24"}, {"010.97.0.0/24"}, {"FD00::/112"}, {"10.97.0.0/33"},
+				{"10.97.0.0/24", "10.98.0.0/24"}, {"10.97.0.0/24", "fd00::/112", "10.98.0.0/24"},
+			} {
+				a := cp.Do(ctx, "POST", serviceCIDRs, "application/json", serviceCIDR(cp.Namespace(), cidrs...), check.DryRun())
+				Expect(a).To(check.BeInvalid(), "CIDRs %q", cidrs)
+			}
+			for _, cidrs := range [][]string{{"10.97.0.0/24"}, {"fd00::/112"}, {"10.97.0.0/24", "fd00::/112"}} {
+				a := cp.Do(ctx, "POST", serviceCIDRs, "application/json", serviceCIDR(cp.Namespace(), cidrs...), check.DryRun())
+				Expect(a).To(check.BeAccepted(), "CIDRs %q", cidrs)
+			}
+		})
+
+	check.It(spec.AllocServiceCIDRImmutable, "lets a range of the other family be added, and nothing be changed", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			name := addServiceCIDR(ctx, cp, "10.97.0.0/28")
+			patch := func(cidrs string) check.Answer {
+				return cp.Do(ctx, "PATCH", serviceCIDRs+"/"+name, "application/merge-patch+json", []byte(`{"spec":{"cidrs":[`+cidrs+`]}}`))
+			}
+			for _, cidrs := range []string{`"10.98.0.0/28"`, `"10.98.0.0/28","fd00::/112"`, `"fd00::/112","10.97.0.0/28"`, `"10.97.0.0/28","10.98.0.0/28"`} {
+				Expect(patch(cidrs)).To(check.BeInvalid(), "CIDRs %s instead of 10.97.0.0/28", cidrs)
+			}
+			Expect(patch(`"10.97.0.0/28","fd00::/112"`)).To(check.BeAccepted())
+			Expect(patch(`"10.97.0.0/28"`)).To(check.BeInvalid(), "one of two CIDRs is taken away")
+		})
+})
+
+// serviceCIDR is a ServiceCIDR object.
+func serviceCIDR(name string, cidrs ...string) []byte {
+	body, err := json.Marshal(&networkingv1.ServiceCIDR{
+		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "ServiceCIDR"},
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: cidrs},
+	})
+	check.Must(err)
+	return body
+}
+
+// addServiceCIDR adds ranges until the end of the check, and returns the name of their object. The Services go first: what
+// has an address of the range must not outlive it.
+func addServiceCIDR(ctx context.Context, cp *check.ControlPlane, cidrs ...string) string {
+	ginkgo.GinkgoHelper()
+	name := cp.Name(cp.Namespace())
+	Expect(cp.Do(ctx, "POST", serviceCIDRs, "application/json", serviceCIDR(name, cidrs...))).To(check.BeAccepted())
+	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
+		cp.Do(ctx, "DELETE", cp.Path(""), "", nil)
+		cp.Do(ctx, "DELETE", serviceCIDRs+"/"+name, "", nil)
+	})
+	return name
+}
+
+// createOnceAdded creates a Service as soon as a range that was added is in use.
+func createOnceAdded(ctx context.Context, cp *check.ControlPlane, svc *corev1.Service) check.Answer {
+	ginkgo.GinkgoHelper()
+	var a check.Answer
+	check.Converge(ctx, "use of the range that was added", reuse, func(g Gomega) {
+		a = cp.Create(ctx, svc)
+		g.Expect(a).To(check.BeAccepted())
+	})
+	return a
+}
+
+// otherThan returns the first of the addresses that a Service does not have.
+func otherThan(a check.Answer, ips ...string) string {
+	i := slices.IndexFunc(ips, func(ip string) bool { return ip != clusterIP(a).String() })
+	return ips[i]
+}

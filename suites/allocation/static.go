@@ -1,0 +1,103 @@
+package allocation
+
+import (
+	"context"
+	"math/big"
+	"net/netip"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+var _ = ginkgo.Describe("static assignment", func() {
+	check.It(spec.AllocStaticExact, "assigns the address that is named",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cidr := primaryRange(cp)
+			for _, t := range []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer} {
+				ip := freeAddress(ctx, cp)
+				a := cp.Create(ctx, check.Service(cp.Name("static"), check.OfType(t), check.WithClusterIP(ip)))
+				Expect(a).To(check.BeAccepted())
+				Expect(a.Service.Spec.ClusterIP).To(Equal(ip), "type %s in %s", t, cidr)
+				Expect(a.Service.Spec.ClusterIPs).To(HaveExactElements(ip))
+			}
+		})
+
+	check.It(spec.AllocStaticExact, "assigns the addresses at the edges of the bands, and none beyond the range", check.Exclusive(), check.OnEachServiceCIDR(check.Matrix(check.Sample)...),
+		check.Also(spec.AllocStaticUpperBand, spec.AllocStaticNetworkOrBroadcast, spec.AllocStaticOutOfRange),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			b := check.BandsOf(cp.CIDR())
+			for _, addr := range []netip.Addr{b.StaticLast, b.DynamicFirst, b.Last} {
+				if !addr.IsValid() || addr == b.First { // no bands; or the address of the Service "kubernetes"
+					continue
+				}
+				a := cp.Create(ctx, check.Service(cp.Name("edge"), check.WithClusterIP(addr.String())))
+				Expect(a).To(check.BeAccepted())
+				Expect(clusterIP(a)).To(Equal(addr))
+			}
+			size := new(big.Int).Lsh(big.NewInt(1), uint(cp.CIDR().Addr().BitLen()-cp.CIDR().Bits()))
+			for _, addr := range []netip.Addr{b.Network, b.Broadcast, b.Network.Prev(), check.Add(b.Network, size)} {
+				if addr.IsValid() { // IPv6 has no broadcast address
+					refuseAddress(ctx, cp, addr)
+				}
+			}
+		})
+
+	check.It(spec.AllocStaticNetworkOrBroadcast, "refuses the network address and the broadcast address",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			b := check.BandsOf(primaryRange(cp))
+			for _, addr := range []netip.Addr{b.Network, b.Broadcast} {
+				if addr.IsValid() {
+					refuseAddress(ctx, cp, addr)
+				}
+			}
+		})
+
+	check.It(spec.AllocStaticOutOfRange, "refuses addresses far outside the range",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			far := []string{"192.0.2.1", "198.51.100.7"}
+			if primaryRange(cp).Addr().Is6() {
+				far = []string{"2001:db8::1", "fe80::1"}
+			}
+			for _, ip := range far {
+				refuseAddress(ctx, cp, netip.MustParseAddr(ip))
+			}
+		})
+
+	check.It(spec.AllocNoRangeNoAddress, "refuses a Service of an IP family that has no range", check.SingleStack(),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			a := cp.Create(ctx, check.Service("other", check.WithFamilies(cp.OtherFamily())))
+			Expect(a).To(check.BeRefused())
+			Expect(cp.Get(ctx, "other").Code).To(Equal(404), "the refused Service exists")
+		})
+
+	check.It(spec.AllocStaticWholeLowerBand, "assigns every address of the lower band but that of the Service kubernetes", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/27"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			b := check.BandsOf(cp.CIDR())
+			used := addressesInUse(ctx, cp)
+			for addr := b.First; addr.Compare(b.StaticLast) <= 0; addr = addr.Next() {
+				if !used[addr] {
+					Expect(cp.Create(ctx, check.Service(cp.Name("lower"), check.WithClusterIP(addr.String())))).To(check.BeAccepted())
+				}
+			}
+		})
+
+	check.It(spec.AllocStaticUpperBand, "assigns every address of the upper band", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/27"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			b := check.BandsOf(cp.CIDR())
+			for addr := b.DynamicFirst; addr.Compare(b.Last) <= 0; addr = addr.Next() {
+				Expect(cp.Create(ctx, check.Service(cp.Name("upper"), check.WithClusterIP(addr.String())))).To(check.BeAccepted())
+			}
+		})
+})
+
+// refuseAddress demands that an address cannot be named and that the attempt leaves no Service.
+func refuseAddress(ctx context.Context, cp *check.ControlPlane, addr netip.Addr) {
+	ginkgo.GinkgoHelper()
+	name := cp.Name("refused")
+	Expect(cp.Create(ctx, check.Service(name, check.WithClusterIP(addr.String())))).To(check.BeRefused())
+	Expect(cp.Get(ctx, name).Code).To(Equal(404), "the code of reading the refused Service")
+}

@@ -1,0 +1,81 @@
+package apischema
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"net/netip"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// externalIPsRefused demands that each of the values is refused as an external IP.
+func externalIPsRefused(ctx context.Context, cp *check.ControlPlane, values ...string) {
+	ginkgo.GinkgoHelper()
+	for _, ip := range values {
+		a := cp.Create(ctx, check.Service(cp.Name("external"), trafficExternalIPs("192.0.2.10", ip)))
+		Expect(a).To(check.BeInvalid("spec.externalIPs[1]"), "external IP %q", ip)
+	}
+}
+
+// externalIPsCandidate is a random address of the Service range.
+func externalIPsCandidate(cp *check.ControlPlane) netip.Addr {
+	b := check.BandsOf(cp.CIDR())
+	n := b.Usable
+	if most := big.NewInt(1 << 15); n.Cmp(most) > 0 {
+		n = most
+	}
+	return check.Add(b.First, big.NewInt(cp.Rand().Int64N(n.Int64())))
+}
+
+var _ = ginkgo.Describe("external IPs", func() {
+	check.It(spec.APIExternalIPsUnmanaged, "may be shared and repeated", func(ctx context.Context, cp *check.ControlPlane) {
+		Expect(cp.Create(ctx, check.Service("one", trafficExternalIPs("192.0.2.10", "192.0.2.10")))).To(check.BeAccepted(), "an address twice")
+		a := cp.Create(ctx, check.Service("other", trafficExternalIPs("192.0.2.10")))
+		Expect(a).To(check.BeAccepted(), "an address of another Service")
+		Expect(a.Service.Spec.ExternalIPs).To(Equal([]string{"192.0.2.10"}))
+	})
+
+	check.It(spec.APIExternalIPsUnmanaged, "may be cluster IPs of other Services", func(ctx context.Context, cp *check.ControlPlane) {
+		owner := cp.Arrange(ctx, check.Service("owner"))
+		Expect(cp.Create(ctx, check.Service("guest", trafficExternalIPs(owner.Spec.ClusterIP)))).To(check.BeAccepted())
+	})
+
+	check.It(spec.APIExternalIPsUnmanaged, "are not taken from the Service range", func(ctx context.Context, cp *check.ControlPlane) {
+		if !cp.CIDR().IsValid() {
+			ginkgo.Skip("the Service range is not known")
+		}
+		var last check.Answer
+		for i := range 10 { // an address may be in use already; that all of them are is no accident
+			ip := externalIPsCandidate(cp).String()
+			cp.Arrange(ctx, check.Service(fmt.Sprintf("external-%d", i), trafficExternalIPs(ip)))
+			if last = cp.Create(ctx, check.Service(fmt.Sprintf("cluster-%d", i), check.WithClusterIP(ip))); last.Accepted() {
+				return
+			}
+		}
+		Expect(last).To(check.BeAccepted(), "the cluster IP is an external IP of another Service")
+	})
+
+	check.It(spec.APIExternalIPsValues, "may be addresses of either family", func(ctx context.Context, cp *check.ControlPlane) {
+		ips := []string{"192.0.2.10", "2001:db8::10"}
+		a := cp.Create(ctx, check.Service("external", trafficExternalIPs(ips...)))
+		Expect(a).To(check.BeAccepted())
+		Expect(a.Service.Spec.ExternalIPs).To(Equal(ips))
+	})
+
+	check.It(spec.APIExternalIPsValues, "may be nothing else", func(ctx context.Context, cp *check.ControlPlane) {
+		externalIPsRefused(ctx, cp, "", "example.com", "192.0.2.0/24", "192.0.2.256")
+	})
+
+	check.It(spec.APIExternalIPsValues, "may be no addresses that never arrive at a node", func(ctx context.Context, cp *check.ControlPlane) {
+		externalIPsRefused(ctx, cp, "0.0.0.0", "::", "127.0.0.1", "::1", "169.254.1.1", "fe80::1", "224.0.0.5", "ff02::1")
+	})
+
+	check.It(spec.APIExternalIPsStrict, "are written without leading zeros and not as IPv4 in IPv6", func(ctx context.Context, cp *check.ControlPlane) {
+		externalIPsRefused(ctx, cp, "192.0.02.10", "::ffff:192.0.2.10")
+	})
+})

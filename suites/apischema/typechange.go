@@ -1,0 +1,342 @@
+package apischema
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+const typeChangePatchExternalLocal = `"loadBalancerClass":"` + typeClass + `","externalTrafficPolicy":"Local"`
+
+// typeChangeTypes are the four types. A load balancer is one with policy Local, for that has a health check node port.
+var typeChangeTypes = []corev1.ServiceType{
+	corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeExternalName,
+}
+
+// typeChangeService is a Service of a type, with everything that the type can hold.
+func typeChangeService(name string, typ corev1.ServiceType) *corev1.Service {
+	switch typ {
+	case corev1.ServiceTypeExternalName:
+		return check.Service(name, check.ExternalName(externalNameHost))
+	case corev1.ServiceTypeLoadBalancer:
+		return check.Service(name, typeLoadBalancer(), typeChangeLocal())
+	}
+	return check.Service(name, check.OfType(typ))
+}
+
+func typeChangeLocal() check.ServiceOption {
+	return func(s *corev1.Service) { s.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal }
+}
+
+// typeChangePatch is a merge patch that changes the type and sets nothing but what the new type requires. more are further
+// fields of the spec.
+func typeChangePatch(from, to corev1.ServiceType, more string) string {
+	if to == corev1.ServiceTypeLoadBalancer && from != to {
+		if more != "" {
+			more = "," + more
+		}
+		more = typeChangePatchExternalLocal + more
+	}
+	if from == corev1.ServiceTypeExternalName && from != to {
+		return externalNamePatchTo(to, more)
+	}
+	if more != "" {
+		more = "," + more
+	}
+	if to == corev1.ServiceTypeExternalName {
+		more = `,"externalName":"` + externalNameHost + `"` + more
+	}
+	return fmt.Sprintf(`{"spec":{"type":%q%s}}`, to, more)
+}
+
+func typeChangeNodePort(svc *corev1.Service) int32 {
+	if len(svc.Spec.Ports) == 0 {
+		return 0
+	}
+	return svc.Spec.Ports[0].NodePort
+}
+
+// typeChangeClaim asks for a node port on behalf of another Service.
+func typeChangeClaim(ctx context.Context, cp *check.ControlPlane, nodePort int32) check.Answer {
+	ginkgo.GinkgoHelper()
+	return cp.Create(ctx, check.Service(cp.Name("claim"), check.OfType(corev1.ServiceTypeNodePort),
+		check.WithPorts(corev1.ServicePort{Port: 80, NodePort: nodePort})))
+}
+
+// typeChangeNodePortHeld demands that the node port is in use.
+func typeChangeNodePortHeld(ctx context.Context, cp *check.ControlPlane, nodePort int32) {
+	ginkgo.GinkgoHelper()
+	Expect(typeChangeClaim(ctx, cp, nodePort)).To(check.BeInvalid("spec.ports[0].nodePort"), "node port %d should be in use", nodePort)
+}
+
+// typeChangeNodePortFree demands that nobody holds the node port any more: another Service can have it, or somebody else's
+// has it by now.
+func typeChangeNodePortFree(ctx context.Context, cp *check.ControlPlane, nodePort int32) {
+	ginkgo.GinkgoHelper()
+	a := typeChangeClaim(ctx, cp, nodePort)
+	if a.Accepted() {
+		return
+	}
+	all, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	check.Must(err)
+	taken := false
+	for i := range all.Items {
+		s := &all.Items[i].Spec
+		taken = taken || s.HealthCheckNodePort == nodePort
+		for _, p := range s.Ports {
+			taken = taken || p.NodePort == nodePort && s.Type != corev1.ServiceTypeExternalName
+		}
+	}
+	Expect(taken).To(BeTrue(), "node port %d should be free again, no Service has it; but: %s", nodePort, a)
+}
+
+// typeChangeAccount demands that what both have is the same and still held, what only the old one has is free again, and
+// what only the new one has is held. An empty or zero value is one that a Service does not have.
+func typeChangeAccount[T comparable](before, after T, what string, held, free func(T)) {
+	ginkgo.GinkgoHelper()
+	var none T
+	switch {
+	case before != none && after != none:
+		Expect(after).To(Equal(before), "the %s must stay", what)
+		held(after)
+	case before != none:
+		free(before)
+	case after != none:
+		held(after)
+	}
+}
+
+// typeChangeDemandFields demands exactly the fields that a type has.
+func typeChangeDemandFields(svc *corev1.Service, typ corev1.ServiceType) {
+	ginkgo.GinkgoHelper()
+	s := &svc.Spec
+	lb := typ == corev1.ServiceTypeLoadBalancer
+	external := lb || typ == corev1.ServiceTypeNodePort
+	addressed := typ != corev1.ServiceTypeExternalName
+	Expect(s.Type).To(Equal(typ), "type")
+	for field, there := range map[string]struct{ is, should bool }{
+		"clusterIP":                     {s.ClusterIP != "", addressed},
+		"clusterIPs":                    {len(s.ClusterIPs) > 0, addressed},
+		"ipFamilies":                    {len(s.IPFamilies) > 0, addressed},
+		"ipFamilyPolicy":                {s.IPFamilyPolicy != nil, addressed},
+		"nodePort":                      {typeChangeNodePort(svc) != 0, external},
+		"externalTrafficPolicy":         {s.ExternalTrafficPolicy != "", external},
+		"healthCheckNodePort":           {s.HealthCheckNodePort != 0, lb},
+		"allocateLoadBalancerNodePorts": {s.AllocateLoadBalancerNodePorts != nil, lb},
+		"loadBalancerClass":             {s.LoadBalancerClass != nil, lb},
+	} {
+		Expect(there.is).To(Equal(there.should), "%s is set, of type %s", field, typ)
+	}
+}
+
+var _ = ginkgo.Describe("a change of the type", func() {
+	for _, from := range typeChangeTypes {
+		for _, to := range typeChangeTypes {
+			text := fmt.Sprintf("from %s to %s assigns, keeps and frees what it should", from, to)
+			if from == to {
+				text = fmt.Sprintf("from %s to itself keeps everything", from)
+			}
+			check.It(spec.APITypeChange, text, func(ctx context.Context, cp *check.ControlPlane) {
+				before := cp.Arrange(ctx, typeChangeService("a", from))
+				typeChangeDemandFields(before, from)
+				Expect(cp.MergePatch(ctx, "a", typeChangePatch(from, to, ""))).To(check.BeAccepted())
+				after := typeStored(ctx, cp, "a")
+				typeChangeDemandFields(after, to)
+				typeChangeAccount(before.Spec.ClusterIP, after.Spec.ClusterIP, "cluster IP", func(ip string) {
+					if from != corev1.ServiceTypeExternalName { // the check of api-type-change-holds-cluster-ip tries that often
+						clusterIPHeld(ctx, cp, ip)
+					}
+				}, func(ip string) { clusterIPFree(ctx, cp, ip) })
+				held := func(port int32) { typeChangeNodePortHeld(ctx, cp, port) }
+				free := func(port int32) { typeChangeNodePortFree(ctx, cp, port) }
+				typeChangeAccount(typeChangeNodePort(before), typeChangeNodePort(after), "node port", held, free)
+				typeChangeAccount(before.Spec.HealthCheckNodePort, after.Spec.HealthCheckNodePort, "health check node port", held, free)
+			})
+		}
+	}
+
+	check.It(spec.APITypeChangeHoldsClusterIP, "from ExternalName takes the cluster IP for good", func(ctx context.Context, cp *check.ControlPlane) {
+		const services = 50 // what can go wrong is a race, which is not lost every time
+		names := make([]string, services)
+		for i := range names {
+			names[i] = cp.Name("a")
+			cp.Arrange(ctx, check.Service(names[i], check.ExternalName(externalNameHost)))
+		}
+		ips := make([]string, services)
+		for i, name := range names {
+			a := cp.MergePatch(ctx, name, externalNamePatchTo(corev1.ServiceTypeClusterIP, ""))
+			Expect(a).To(check.BeAccepted())
+			ips[i] = a.Service.Spec.ClusterIP
+		}
+		lost := 0
+		for _, ip := range ips {
+			if cp.Create(ctx, check.Service(cp.Name("claim"), check.WithClusterIP(ip))).Accepted() {
+				lost++
+			}
+		}
+		Expect(lost).To(BeZero(), "of %d addresses, so many could be had by a second Service", services)
+	})
+
+	check.It(spec.APITypeChangeKeepsClusterIP, "keeps the cluster IP from ClusterIP to LoadBalancer and back", func(ctx context.Context, cp *check.ControlPlane) {
+		before := cp.Arrange(ctx, check.Service("a"))
+		was := corev1.ServiceTypeClusterIP
+		for _, typ := range []corev1.ServiceType{
+			corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort, corev1.ServiceTypeClusterIP,
+			corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeClusterIP,
+		} {
+			a := cp.MergePatch(ctx, "a", typeChangePatch(was, typ, ""))
+			Expect(a).To(check.BeAccepted(), "from %s to %s", was, typ)
+			Expect(a.Service.Spec.ClusterIP).To(Equal(before.Spec.ClusterIP), "from %s to %s", was, typ)
+			was = typ
+		}
+		clusterIPHeld(ctx, cp, before.Spec.ClusterIP)
+	})
+
+	check.It(spec.APITypeChangeKeepsClusterIP, "keeps both cluster IPs", check.DualStack(), func(ctx context.Context, cp *check.ControlPlane) {
+		before := cp.Arrange(ctx, check.Service("a", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
+		Expect(before.Spec.ClusterIPs).To(HaveLen(2))
+		was := corev1.ServiceTypeClusterIP
+		for _, typ := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeClusterIP} {
+			a := cp.MergePatch(ctx, "a", typeChangePatch(was, typ, ""))
+			Expect(a).To(check.BeAccepted(), "from %s to %s", was, typ)
+			Expect(a.Service.Spec.ClusterIPs).To(Equal(before.Spec.ClusterIPs), "from %s to %s", was, typ)
+			Expect(a.Service.Spec.IPFamilies).To(Equal(before.Spec.IPFamilies), "from %s to %s", was, typ)
+			was = typ
+		}
+	})
+
+	check.It(spec.APITypeChangeHeadless, "to an alias clears None, and back gives what is asked for", func(ctx context.Context, cp *check.ControlPlane) {
+		cp.Arrange(ctx, check.Service("a", check.Headless()))
+		a := cp.MergePatch(ctx, "a", externalNamePatch)
+		Expect(a).To(check.BeAccepted())
+		Expect(a.Service.Spec.ClusterIP).To(BeEmpty(), "clusterIP")
+		Expect(a.Service.Spec.ClusterIPs).To(BeEmpty(), "clusterIPs")
+		a = cp.MergePatch(ctx, "a", externalNamePatchTo(corev1.ServiceTypeClusterIP, `"clusterIP":"None"`))
+		Expect(a).To(check.BeAccepted())
+		Expect(a.Service.Spec.ClusterIPs).To(Equal([]string{corev1.ClusterIPNone}))
+	})
+})
+
+// typeChangeConflicts are changes of the type that also change a field which the new type has no use for.
+var typeChangeConflicts = []struct {
+	field    string // as a refusal names it
+	from, to corev1.ServiceType
+	change   func(before *corev1.Service) string
+}{
+	{"spec.clusterIPs", corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, func(*corev1.Service) string { return `"clusterIP":"None","clusterIPs":["None"]` }},
+	{"spec.ipFamilyPolicy", corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, func(*corev1.Service) string { return `"ipFamilyPolicy":"PreferDualStack"` }},
+	{"spec.ports[0].nodePort", corev1.ServiceTypeNodePort, corev1.ServiceTypeClusterIP, func(before *corev1.Service) string {
+		return fmt.Sprintf(`"ports":[{"port":80,"nodePort":%d}]`, typeChangeOtherPort(typeChangeNodePort(before)))
+	}},
+	{"spec.healthCheckNodePort", corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort, func(before *corev1.Service) string {
+		return fmt.Sprintf(`"healthCheckNodePort":%d`, typeChangeOtherPort(before.Spec.HealthCheckNodePort))
+	}},
+	{"spec.allocateLoadBalancerNodePorts", corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort, func(*corev1.Service) string { return `"allocateLoadBalancerNodePorts":false` }},
+	{"spec.loadBalancerClass", corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort, func(*corev1.Service) string { return `"loadBalancerClass":"service-conformance.example/other"` }},
+	{"spec.externalTrafficPolicy", corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeClusterIP, func(*corev1.Service) string { return `"externalTrafficPolicy":"Cluster"` }},
+}
+
+// typeChangeOtherPort is a node port of the default range that differs from the one given.
+func typeChangeOtherPort(port int32) int32 {
+	if port > 30000 {
+		return port - 1
+	}
+	return port + 1
+}
+
+var _ = ginkgo.Describe("a change of the type together with a field", func() {
+	for _, c := range typeChangeConflicts {
+		check.It(spec.APIUpdateClearsUnchanged, "is refused: "+c.field, func(ctx context.Context, cp *check.ControlPlane) {
+			before := cp.Arrange(ctx, typeChangeService("a", c.from))
+			fields := []string{c.field}
+			if c.field == "spec.clusterIPs" {
+				fields = clusterIPFields
+			}
+			Expect(cp.MergePatch(ctx, "a", typeChangePatch(c.from, c.to, c.change(before)))).To(check.BeInvalid(fields...))
+			typeUnchanged(ctx, cp, before)
+			clusterIPHeld(ctx, cp, before.Spec.ClusterIP)
+			for _, port := range []int32{typeChangeNodePort(before), before.Spec.HealthCheckNodePort} {
+				if port != 0 {
+					typeChangeNodePortHeld(ctx, cp, port)
+				}
+			}
+		})
+	}
+})
+
+// typeChangeSuperfluous are fields of a new Service that do not apply to its type.
+var typeChangeSuperfluous = []struct {
+	field string
+	typ   corev1.ServiceType
+	set   func(*corev1.ServiceSpec)
+}{
+	{"healthCheckNodePort", corev1.ServiceTypeNodePort, func(s *corev1.ServiceSpec) {
+		s.ExternalTrafficPolicy, s.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 31999
+	}},
+	{"healthCheckNodePort", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.HealthCheckNodePort = 31999 }},
+	{"allocateLoadBalancerNodePorts", corev1.ServiceTypeNodePort, func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = ptr.To(true) }},
+	{"allocateLoadBalancerNodePorts", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = ptr.To(false) }},
+	{"loadBalancerClass", corev1.ServiceTypeNodePort, func(s *corev1.ServiceSpec) { s.LoadBalancerClass = ptr.To(typeClass) }},
+	{"loadBalancerClass", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.LoadBalancerClass = ptr.To(typeClass) }},
+	{"externalTrafficPolicy", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster }},
+}
+
+var _ = ginkgo.Describe("a new Service", func() {
+	check.It(spec.APICreateClearsNothing, "is refused with a field that does not apply to its type", func(ctx context.Context, cp *check.ControlPlane) {
+		for _, c := range typeChangeSuperfluous {
+			name := cp.Name("a")
+			svc := check.Service(name, check.OfType(c.typ), func(s *corev1.Service) { c.set(&s.Spec) })
+			Expect(cp.Create(ctx, svc)).To(check.BeInvalid("spec."+c.field), "%s, type %s", c.field, c.typ)
+			typeNotStored(ctx, cp, name)
+		}
+	})
+})
+
+var _ = ginkgo.Describe("a refused change of the type", func() {
+	check.It(spec.APIUpdateRefusedWhole, "keeps nothing that it was about to assign", func(ctx context.Context, cp *check.ControlPlane) {
+		taken := typeChangeNodePort(cp.Arrange(ctx, check.Service("other", check.OfType(corev1.ServiceTypeNodePort))))
+		before := cp.Arrange(ctx, check.Service("a", check.ExternalName(externalNameHost)))
+		ip := clusterIPUnused(ctx, cp, cp.PrimaryFamily())
+		patch := fmt.Sprintf(`{"spec":{"type":"NodePort","externalName":null,"clusterIP":%q,"ports":[{"port":80,"nodePort":%d}]}}`, ip, taken)
+		Expect(cp.MergePatch(ctx, "a", patch)).To(check.BeInvalid())
+		typeUnchanged(ctx, cp, before)
+		clusterIPFree(ctx, cp, ip)
+	})
+
+	check.It(spec.APIUpdateRefusedWhole, "keeps no node port if something else is wrong", func(ctx context.Context, cp *check.ControlPlane) {
+		before := cp.Arrange(ctx, check.Service("a"))
+		port := typeChangeUnusedNodePort(ctx, cp)
+		patch := fmt.Sprintf(`{"spec":{"type":"NodePort","sessionAffinity":"Bogus","ports":[{"port":80,"nodePort":%d}]}}`, port)
+		Expect(cp.MergePatch(ctx, "a", patch)).To(check.BeInvalid())
+		typeUnchanged(ctx, cp, before)
+		clusterIPHeld(ctx, cp, before.Spec.ClusterIP)
+		typeChangeNodePortFree(ctx, cp, port)
+	})
+
+	check.It(spec.APIUpdateRefusedWhole, "gives up nothing that the Service holds", func(ctx context.Context, cp *check.ControlPlane) {
+		before := cp.Arrange(ctx, typeChangeService("a", corev1.ServiceTypeLoadBalancer))
+		patch := fmt.Sprintf(`{"spec":{"type":"ExternalName","externalName":%q,"sessionAffinity":"Bogus"}}`, externalNameHost)
+		Expect(cp.MergePatch(ctx, "a", patch)).To(check.BeInvalid())
+		typeUnchanged(ctx, cp, before)
+		clusterIPHeld(ctx, cp, before.Spec.ClusterIP)
+		typeChangeNodePortHeld(ctx, cp, typeChangeNodePort(before))
+		typeChangeNodePortHeld(ctx, cp, before.Spec.HealthCheckNodePort)
+	})
+})
+
+// typeChangeUnusedNodePort returns a node port that was free a moment ago.
+func typeChangeUnusedNodePort(ctx context.Context, cp *check.ControlPlane) int32 {
+	ginkgo.GinkgoHelper()
+	name := cp.Name("probe")
+	port := typeChangeNodePort(cp.Arrange(ctx, check.Service(name, check.OfType(corev1.ServiceTypeNodePort))))
+	Expect(cp.Delete(ctx, name)).To(check.BeAccepted())
+	return port
+}
