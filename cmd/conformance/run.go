@@ -115,6 +115,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		}
 		results = append(results, *e.Result)
 		lost = errors.Join(lost, folder.Add(e.Result))
+		if e.Result.Reason == check.Interrupted {
+			return
+		}
 		one := report.Build(run, []check.Result{*e.Result})
 		var text strings.Builder
 		report.WriteFailure(&text, palette, &one.Checks[0])

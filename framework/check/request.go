@@ -256,5 +256,5 @@ func encode(svc *corev1.Service) []byte {
 	svc.APIVersion, svc.Kind = "v1", "Service"
 	data, err := json.Marshal(svc)
 	Must(err)
-	return data
+	return bytes.Replace(data, []byte(`,"status":{"loadBalancer":{}}`), nil, 1) // says nothing, and is in the way of a reader
 }

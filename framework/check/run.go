@@ -52,6 +52,7 @@ var reporting bool
 type running struct {
 	result   Result
 	unknown  string // set when the environment failed
+	ctx      context.Context
 	cp       *ControlPlane
 	declared *Declaration
 }
@@ -60,7 +61,7 @@ var current *running
 
 // run is the body of every Ginkgo spec: it arranges a control plane, runs the check and cleans up.
 func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body Body) {
-	current = &running{declared: d, result: Result{
+	current = &running{declared: d, ctx: ctx, result: Result{
 		Suite: d.Suite, Check: d.Name, ServiceCIDR: cidr, Requirements: d.Requirements, Location: d.Location,
 		TimeoutSeconds: d.Timeout.Seconds(),
 	}}
@@ -172,12 +173,12 @@ func judge(report ginkgo.SpecReport) {
 		r.Verdict = Conformant
 	case report.State == types.SpecStateSkipped:
 		r.Verdict, r.Reason = NotApplicable, report.Failure.Message
+	case interrupted(report.State):
+		r.Verdict, r.Reason = Unknown, Interrupted
 	case current.unknown != "":
 		r.Verdict, r.Reason = Unknown, current.unknown
 	case report.State == types.SpecStateTimedout:
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("timed out after %s", current.declared.Timeout)
-	case report.State == types.SpecStateInterrupted || report.State == types.SpecStateAborted:
-		r.Verdict, r.Reason = Unknown, "interrupted"
 	case report.State == types.SpecStatePanicked:
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("the check itself panicked: %s (%s)", report.Failure.ForwardedPanic, location(report.Failure.Location))
 	case report.Failure.FailureNodeType != types.NodeTypeIt:
@@ -191,6 +192,19 @@ func judge(report ginkgo.SpecReport) {
 	}
 	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r})
 	current = nil
+}
+
+// Interrupted is the reason of a verdict that an interruption left unknown.
+const Interrupted = "interrupted"
+
+// interrupted reports whether the check ended because the run was interrupted: whatever it says then, it saw that and no more.
+func interrupted(state types.SpecState) bool {
+	if state.Is(types.SpecStateInterrupted | types.SpecStateAborted) {
+		return true
+	}
+	// A check that notices first that its context has ended fails by itself; Ginkgo gives the cause as text only.
+	cause := context.Cause(current.ctx)
+	return state != types.SpecStatePassed && cause != nil && strings.HasPrefix(cause.Error(), "Interrupted by")
 }
 
 // location shortens a code location to the path inside the project.

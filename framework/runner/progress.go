@@ -3,10 +3,13 @@ package runner
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 	"sync"
 	"time"
+
+	"golang.org/x/term"
 
 	"github.com/service-conformance/conformance/framework/check"
 )
@@ -78,12 +81,22 @@ func (p *Progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.terminal {
-		fmt.Fprintf(p.out, "\r\x1b[K%s", p.line(100))
+		fmt.Fprintf(p.out, "\r\x1b[K%s", p.line(p.width()))
 		p.drawn = true
 	} else if time.Since(p.lastLine) >= plainLine {
 		p.lastLine = time.Now()
 		fmt.Fprintln(p.out, p.line(200))
 	}
+}
+
+// width is that of the terminal, less the last column, where some terminals wrap.
+func (p *Progress) width() int {
+	if f, ok := p.out.(*os.File); ok {
+		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 20 {
+			return width - 1
+		}
+	}
+	return 79
 }
 
 func (p *Progress) line(width int) string {
