@@ -70,6 +70,7 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 		{"run --tier lab --kubernetes-version 37", "37"},
 		{"run --tier lab --kubernetes-version v1.37.x", "v1.37.x"},
 		{"run --tier lab --kubernetes-bin-dir nowhere", "nowhere"},
+		{"run --kubernetes-version bogus", "not of the form v1.MINOR.PATCH"},
 		{"run --kubernetes-bin-dir x", "is for --tier lab"},
 		{"run --service-cidr 10.96.0.0", "is not a range"},
 		{"run --service-cidr 10.96.0.1/24", "write 10.96.0.0/24"},

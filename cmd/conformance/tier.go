@@ -26,7 +26,7 @@ type tierFlags struct {
 func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tier, "tier", "reference", "where the candidate runs: reference (in this process), lab (real kube-apiserver and etcd) or cluster (any kubeconfig)")
 	flags.StringSliceVar(&f.faults, "fault", nil, "deliberate bugs to start the reference with")
-	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab")
+	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
 	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
 }
@@ -67,9 +67,9 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	c, err := reference.New(reference.Options{Faults: faults, Seed: seed})
+	c, err := reference.New(reference.Options{Faults: faults, Seed: seed, Version: f.version})
 	if err != nil {
-		return nil, harness("start the reference: %w", err)
+		return nil, usage("start the reference: %w", err)
 	}
 	return c, nil
 }

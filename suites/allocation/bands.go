@@ -34,19 +34,37 @@ var _ = ginkgo.Describe("bands", func() {
 			beAboveStaticBand(ctx, cp, netip.MustParseAddr("fd00:10:96::100"))
 		})
 
+	for _, large := range []struct {
+		cidr string
+		id   spec.ID
+	}{
+		{"10.96.0.0/12", spec.AllocRangeIPv4Large}, {"fd00:10:96::/112", spec.AllocRangeIPv6112108}, {"fd00:10:96::/108", spec.AllocRangeIPv6112108},
+		{"fd00:10:96::/64", spec.AllocRangeIPv664},
+	} {
+		check.It(large.id, "gives the last address of "+large.cidr+" to who names it, and dynamic ones from the whole upper band", check.Exclusive(), check.OnServiceCIDR(large.cidr),
+			func(ctx context.Context, cp *check.ControlPlane) {
+				last := check.BandsOf(cp.CIDR()).Last
+				a := cp.Create(ctx, check.Service("last", check.WithClusterIP(last.String())))
+				Expect(a).To(check.BeAccepted())
+				Expect(clusterIP(a)).To(Equal(last))
+				beRandom(ctx, cp)
+			})
+	}
 	check.It(spec.AllocDynamicRandom, "hands out addresses of large ranges in no order, from every quarter of the upper band and from no other", check.Exclusive(),
-		check.Also(spec.AllocUpperBandFirst, spec.AllocDynamicInRange), check.OnEachServiceCIDR(largeRanges()...),
-		func(ctx context.Context, cp *check.ControlPlane) {
-			b := check.BandsOf(cp.CIDR())
-			n := max(check.TrialsUntil(0.25), check.OrderedBy())
-			if b.DynamicCount().Cmp(big.NewInt(int64(4*n))) < 0 {
-				ginkgo.Skip("the range " + cp.CIDR().String() + " is too small for a sample")
-			}
-			addrs := sample(ctx, cp, n)
-			beInUpperBandAndSpread(cp.CIDR(), addrs)
-			beInNoOrder(addrs)
-		})
+		check.Also(spec.AllocUpperBandFirst, spec.AllocDynamicInRange), check.OnEachServiceCIDR(check.Matrix(check.FillSlow)...), beRandom)
 })
+
+// beRandom demands that dynamic addresses come in no order, from every quarter of the upper band and from no other.
+func beRandom(ctx context.Context, cp *check.ControlPlane) {
+	b := check.BandsOf(cp.CIDR())
+	n := max(check.TrialsUntil(0.25), check.OrderedBy())
+	if b.DynamicCount().Cmp(big.NewInt(int64(4*n))) < 0 {
+		ginkgo.Skip("the range " + cp.CIDR().String() + " is too small for a sample")
+	}
+	addrs := sample(ctx, cp, n)
+	beInUpperBandAndSpread(cp.CIDR(), addrs)
+	beInNoOrder(addrs)
+}
 
 // decidedByFill are what every fill decides at once, each with a message of its own.
 var decidedByFill = check.Also(
@@ -117,10 +135,4 @@ func beInNoOrder(addrs []netip.Addr) {
 	descending := func(a, b netip.Addr) int { return b.Compare(a) }
 	Expect(slices.IsSortedFunc(addrs, netip.Addr.Compare)).To(BeFalse(), "%d dynamic addresses were handed out in ascending order: %v", len(addrs), addrs)
 	Expect(slices.IsSortedFunc(addrs, descending)).To(BeFalse(), "%d dynamic addresses were handed out in descending order: %v", len(addrs), addrs)
-}
-
-// largeRanges are the ranges of the matrix that an ordinary run does not fill.
-func largeRanges() []string {
-	filled := check.Matrix(check.Fill)
-	return slices.DeleteFunc(check.Matrix(check.Sample), func(cidr string) bool { return slices.Contains(filled, cidr) })
 }

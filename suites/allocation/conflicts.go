@@ -103,17 +103,17 @@ var _ = ginkgo.Describe("conflicts", func() {
 			check.Must(err)
 			defer events.Stop()
 			const services = 8
-			done := make(chan struct{})
+			answers := make(chan check.Answer, services)
 			go func() {
-				defer close(done)
 				defer ginkgo.GinkgoRecover()
+				defer close(answers)
 				for range services {
-					cp.Arrange(ctx, check.Service(cp.Name("seen"), check.In(watched)))
+					answers <- cp.Create(ctx, check.Service(cp.Name("seen"), check.In(watched)))
 				}
 			}()
-			defer func() { <-done }()
 			for range services {
-				refuseTaken(ctx, cp, nextAdded(ctx, events).Spec.ClusterIP)
+				svc := nextAdded(ctx, events, answers)
+				refuseTaken(ctx, cp, svc.Spec.ClusterIP)
 			}
 		})
 
@@ -159,11 +159,17 @@ func speakOfAllocation(a check.Answer) {
 	Expect(strings.ToLower(a.Status.Message)).To(ContainSubstring("allocat"))
 }
 
-// nextAdded returns the next Service that a watch sees for the first time.
-func nextAdded(ctx context.Context, events watch.Interface) *corev1.Service {
+// nextAdded returns the next Service that a watch sees for the first time, while it is being created or later.
+func nextAdded(ctx context.Context, events watch.Interface, created <-chan check.Answer) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	for {
 		select {
+		case a, ok := <-created:
+			if !ok {
+				created = nil // all have been created
+				continue
+			}
+			Expect(a).To(check.BeAccepted())
 		case e, ok := <-events.ResultChan():
 			if !ok {
 				check.Abort("the watch on Services ended")
@@ -180,8 +186,8 @@ func nextAdded(ctx context.Context, events watch.Interface) *corev1.Service {
 // steps is how long the random workload of keepUnique is.
 const steps = 48
 
-// keepUnique creates Services with and without naming an address, deletes them, turns them into aliases and back, all at
-// random, and demands after every step that no address belongs to two Services.
+// keepUnique creates Services with and without naming an address, deletes them and turns them into aliases, all at random, and
+// demands after every step that no address belongs to two Services.
 func keepUnique(ctx context.Context, cp *check.ControlPlane, namespaces []string) {
 	ginkgo.GinkgoHelper()
 	type key struct{ namespace, name string }
@@ -213,19 +219,15 @@ func keepUnique(ctx context.Context, cp *check.ControlPlane, namespaces []string
 		i := random.IntN(len(keys))
 		k := keys[i]
 		path := "/api/v1/namespaces/" + k.namespace + "/services/" + k.name
-		patch := func(body string) check.Answer {
-			return cp.Do(ctx, "PATCH", path, "application/merge-patch+json", []byte(body))
-		}
 		switch {
 		case random.IntN(2) == 0:
 			Expect(cp.Do(ctx, "DELETE", path, "", nil)).To(check.BeAccepted())
 			delete(owner, holds[k])
 			delete(holds, k)
 			keys = append(keys[:i], keys[i+1:]...)
-		case holds[k] == "":
-			gained(k, patch(`{"spec":{"type":"ClusterIP","externalName":null}}`))
-		default:
-			Expect(patch(`{"spec":{"type":"ExternalName","externalName":"example.org","clusterIP":null,"clusterIPs":null}}`)).To(check.BeAccepted())
+		case holds[k] != "":
+			body := `{"spec":{"type":"ExternalName","externalName":"example.org"}}`
+			Expect(cp.Do(ctx, "PATCH", path, "application/merge-patch+json", []byte(body))).To(check.BeAccepted())
 			delete(owner, holds[k])
 			holds[k] = ""
 		}

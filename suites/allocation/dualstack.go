@@ -86,16 +86,6 @@ var _ = ginkgo.Describe("dual-stack allocation", func() {
 			})
 		})
 
-	check.It(spec.AllocUpgradeSecondaryUnique, "gives a Service that becomes dual-stack a usable address of the second range, and keeps its first one", check.DualStack(),
-		func(ctx context.Context, cp *check.ControlPlane) {
-			single := cp.Arrange(ctx, check.Service("single"))
-			a := cp.MergePatch(ctx, "single", `{"spec":{"ipFamilyPolicy":"RequireDualStack"}}`)
-			Expect(a).To(check.BeAccepted())
-			Expect(a.Service.Spec.ClusterIPs).To(HaveLen(2))
-			Expect(a.Service.Spec.ClusterIPs[0]).To(Equal(single.Spec.ClusterIP))
-			Expect(a.Service.Spec.ClusterIPs[1]).To(check.BeInRange(cp.CIDROf(cp.OtherFamily())))
-		})
-
 	check.It(spec.AllocDowngradeReleasesSecondary, "frees the secondary address of a Service that becomes single-stack, and only that", check.DualStack(),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			dual := cp.Arrange(ctx, check.Service("dual", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))

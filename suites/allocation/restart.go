@@ -7,6 +7,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/check"
@@ -69,7 +70,7 @@ const (
 func createDuringRestart(ctx context.Context, cp *check.ControlPlane) {
 	ginkgo.GinkgoHelper()
 	var before, after atomic.Int64
-	var restarted atomic.Bool
+	var restarting, restarted atomic.Bool
 	warm := make(chan struct{})
 	stopped := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
@@ -78,6 +79,8 @@ func createDuringRestart(ctx context.Context, cp *check.ControlPlane) {
 		for after.Load() < stormCreates && ctx.Err() == nil {
 			_, err := cp.Client().CoreV1().Services(cp.Namespace()).Create(ctx, check.Service(cp.Name("storm")), metav1.CreateOptions{})
 			switch {
+			case apierrors.IsInvalid(err) || apierrors.IsInternalError(err) && !restarting.Load():
+				Expect(err).NotTo(HaveOccurred(), "a Service with a dynamic address")
 			case err != nil:
 				select {
 				case <-ctx.Done():
@@ -96,9 +99,12 @@ func createDuringRestart(ctx context.Context, cp *check.ControlPlane) {
 	}()
 	select {
 	case <-warm:
+	case <-stopped: // a demand was not met
+		return
 	case <-ctx.Done():
 		check.Abort("fewer than %d Services could be created before the restart: %v", stormCreates, ctx.Err())
 	}
+	restarting.Store(true)
 	cp.Restart(ctx)
 	restarted.Store(true)
 	select {

@@ -220,6 +220,12 @@ var _ = ginkgo.Describe("an alias", func() {
 		Expect(after.Spec.ClusterIPs).To(Equal([]string{corev1.ClusterIPNone}))
 	})
 
+	check.It(spec.APIClusterIPFromExternalName, "can become dual-stack", check.DualStack(), func(ctx context.Context, cp *check.ControlPlane) {
+		cp.Arrange(ctx, check.Service("a", check.ExternalName(externalNameHost)))
+		Expect(cp.MergePatch(ctx, "a", externalNamePatchTo(corev1.ServiceTypeClusterIP, `"ipFamilyPolicy":"RequireDualStack"`))).To(check.BeAccepted())
+		clusterIPsDemandFamilies(typeStored(ctx, cp, "a"), cp.PrimaryFamily(), cp.OtherFamily())
+	})
+
 	check.It(spec.APIClusterIPFromExternalName, "stays one if the cluster IP that the client names is in use", func(ctx context.Context, cp *check.ControlPlane) {
 		ip := cp.Arrange(ctx, check.Service("other")).Spec.ClusterIP
 		before := cp.Arrange(ctx, check.Service("a", check.ExternalName(externalNameHost)))

@@ -48,12 +48,18 @@ func balancerRangesRefused(ctx context.Context, cp *check.ControlPlane, values .
 
 var _ = ginkgo.Describe("allocateLoadBalancerNodePorts", func() {
 	check.It(spec.APILoadBalancerNodePortsDefault, "is true if it is not set", func(ctx context.Context, cp *check.ControlPlane) {
-		for _, fields := range []string{``, `,"allocateLoadBalancerNodePorts":null`} {
-			a := typeCreate(ctx, cp, cp.Name("balanced"), `"type":"LoadBalancer","loadBalancerClass":"`+typeClass+`"`+fields)
-			Expect(a).To(check.BeAccepted(), "fields %q", fields)
-			Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeTrue()), "fields %q", fields)
-			nodePortsAssigned(cp, a.Service)
-		}
+		a := cp.Create(ctx, check.Service("balanced", nodePortsOf(0, 0), typeLoadBalancer()))
+		Expect(a).To(check.BeAccepted())
+		Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeTrue()))
+		nodePortsAssigned(cp, a.Service)
+	})
+
+	check.It(spec.APILoadBalancerNodePortsDefault, "is true if it is set to null", func(ctx context.Context, cp *check.ControlPlane) {
+		cp.Arrange(ctx, check.Service("balanced", nodePortsOf(0, 0), typeLoadBalancer(), balancerAllocate(false)))
+		a := cp.MergePatch(ctx, "balanced", `{"spec":{"allocateLoadBalancerNodePorts":null}}`)
+		Expect(a).To(check.BeAccepted())
+		Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeTrue()))
+		nodePortsAssigned(cp, a.Service)
 	})
 
 	check.It(spec.APILoadBalancerNodePortsDisabled, "set to false assigns no node ports", func(ctx context.Context, cp *check.ControlPlane) {

@@ -211,7 +211,7 @@ var _ = ginkgo.Describe("the ports of an ingress point", func() {
 			name := cp.Name("balanced")
 			cp.Arrange(ctx, check.Service(name, typeLoadBalancer()))
 			Expect(statusIngress(ctx, cp, name, `[{"ip":"192.0.2.10","ports":[{"port":80,"protocol":"TCP","error":"`+e+`"}]}]`)).To(check.BeAccepted(), "error %q", e)
-			Expect(statusStored(ctx, cp, name)[0].Ports[0].Error).To(HaveValue(Equal(e)))
+			Expect(statusStored(ctx, cp, name)).To(HaveExactElements(HaveField("Ports", HaveExactElements(HaveField("Error", HaveValue(Equal(e)))))))
 		}
 	})
 

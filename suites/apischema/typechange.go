@@ -14,7 +14,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-const typeChangePatchExternalLocal = `"loadBalancerClass":"` + typeClass + `","externalTrafficPolicy":"Local"`
+// typeChangeLoadBalancerFields are what a patch adds to make the load balancer of typeChangeService.
+const typeChangeLoadBalancerFields = `"loadBalancerClass":"` + typeClass + `","externalTrafficPolicy":"Local"`
 
 // typeChangeTypes are the four types. A load balancer is one with policy Local, for that has a health check node port.
 var typeChangeTypes = []corev1.ServiceType{
@@ -43,7 +44,7 @@ func typeChangePatch(from, to corev1.ServiceType, more string) string {
 		if more != "" {
 			more = "," + more
 		}
-		more = typeChangePatchExternalLocal + more
+		more = typeChangeLoadBalancerFields + more
 	}
 	if from == corev1.ServiceTypeExternalName && from != to {
 		return externalNamePatchTo(to, more)
@@ -55,6 +56,27 @@ func typeChangePatch(from, to corev1.ServiceType, more string) string {
 		more = `,"externalName":"` + externalNameHost + `"` + more
 	}
 	return fmt.Sprintf(`{"spec":{"type":%q%s}}`, to, more)
+}
+
+// typeChangeSendBack is the Service as it was read, with another type and what that requires.
+func typeChangeSendBack(read *corev1.Service, to corev1.ServiceType) *corev1.Service {
+	svc, from := read.DeepCopy(), read.Spec.Type
+	svc.Spec.Type = to
+	if from == to {
+		return svc
+	}
+	switch to {
+	case corev1.ServiceTypeExternalName:
+		svc.Spec.ExternalName = externalNameHost
+	case corev1.ServiceTypeLoadBalancer:
+		typeLoadBalancer()(svc)
+		typeChangeLocal()(svc)
+	}
+	if from == corev1.ServiceTypeExternalName {
+		fresh := check.Service(read.Name)
+		svc.Spec.ExternalName, svc.Spec.Ports, svc.Spec.Selector = "", fresh.Spec.Ports, fresh.Spec.Selector
+	}
+	return svc
 }
 
 func typeChangeNodePort(svc *corev1.Service) int32 {
@@ -147,7 +169,8 @@ var _ = ginkgo.Describe("a change of the type", func() {
 			check.It(spec.APITypeChange, text, func(ctx context.Context, cp *check.ControlPlane) {
 				before := cp.Arrange(ctx, typeChangeService("a", from))
 				typeChangeDemandFields(before, from)
-				Expect(cp.MergePatch(ctx, "a", typeChangePatch(from, to, ""))).To(check.BeAccepted())
+				another := `"publishNotReadyAddresses":true` // so that something is written even if the type stays
+				Expect(cp.MergePatch(ctx, "a", typeChangePatch(from, to, another))).To(check.BeAccepted())
 				after := typeStored(ctx, cp, "a")
 				typeChangeDemandFields(after, to)
 				typeChangeAccount(before.Spec.ClusterIP, after.Spec.ClusterIP, "cluster IP", func(ip string) {
@@ -161,6 +184,30 @@ var _ = ginkgo.Describe("a change of the type", func() {
 				typeChangeAccount(before.Spec.HealthCheckNodePort, after.Spec.HealthCheckNodePort, "health check node port", held, free)
 			})
 		}
+	}
+
+	for _, c := range []struct {
+		text string
+		sent func(read *corev1.Service, to corev1.ServiceType) *corev1.Service
+	}{
+		{"by a client that sends back all it has read", typeChangeSendBack},
+		{"by a manifest that names no assigned values", func(read *corev1.Service, to corev1.ServiceType) *corev1.Service {
+			return typeChangeService(read.Name, to)
+		}},
+	} {
+		check.It(spec.APITypeChange, "works "+c.text, func(ctx context.Context, cp *check.ControlPlane) {
+			for _, from := range typeChangeTypes {
+				for _, to := range typeChangeTypes {
+					before := cp.Arrange(ctx, typeChangeService(cp.Name("a"), from))
+					a := cp.Update(ctx, c.sent(before, to))
+					Expect(a).To(check.BeAccepted(), "from %s to %s", from, to)
+					typeChangeDemandFields(a.Service, to)
+					change := fmt.Sprintf(" from %s to %s", from, to)
+					typeChangeAccount(before.Spec.ClusterIP, a.Service.Spec.ClusterIP, "cluster IP"+change, func(string) {}, func(string) {})
+					typeChangeAccount(typeChangeNodePort(before), typeChangeNodePort(a.Service), "node port"+change, func(int32) {}, func(int32) {})
+				}
+			}
+		})
 	}
 
 	check.It(spec.APITypeChangeHoldsClusterIP, "from ExternalName takes the cluster IP for good", func(ctx context.Context, cp *check.ControlPlane) {

@@ -6,6 +6,8 @@ import (
 	"math"
 	"net/netip"
 	"sync"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // addresses is the Allocator of this package.
@@ -14,6 +16,7 @@ type addresses struct {
 	// high and first are the upper and lower 64 bits of the first usable address; all addresses share the upper ones.
 	high, first uint64
 	usable      uint64
+	faults      fault.Set
 
 	mu    sync.Mutex
 	bands bands
@@ -39,10 +42,14 @@ func New(prefix netip.Prefix, options Options) (Allocator, error) {
 	if hostBits < 64 {
 		size = 1 << hostBits
 	}
-	a := &addresses{prefix: prefix, usable: usable(prefix, size)}
-	a.high, a.first = split(prefix.Addr().Next())
-	offset := min(addressBandOffset(size), a.usable)
-	a.bands = newBands(a.usable, offset, a.high^a.first, options)
+	first, n := faultyRange(prefix, usable(prefix, size), options.Faults)
+	a := &addresses{prefix: prefix, usable: n, faults: options.Faults}
+	a.high, a.first = split(first)
+	offset := min(faultyOffset(size, n, options.Faults), n)
+	a.bands = newBands(n, offset, a.high^a.first, options, addressFaults(options.Faults))
+	if options.Faults.On(fault.TenthAddressReserved) && n >= 10 {
+		a.bands.take(9)
+	}
 	return a, nil
 }
 
@@ -62,7 +69,7 @@ func usable(prefix netip.Prefix, size uint64) uint64 {
 
 func (a *addresses) Allocate(ip netip.Addr) error {
 	n, ok := a.index(ip)
-	if !ok {
+	if !ok || !a.mayName(n) {
 		return &NotInRangeError{Prefix: a.prefix}
 	}
 	a.mu.Lock()
@@ -79,6 +86,9 @@ func (a *addresses) AllocateNext() (netip.Addr, error) {
 	a.mu.Unlock()
 	if !ok {
 		return netip.Addr{}, ErrFull
+	}
+	if a.faults.On(fault.DynamicOutOfRange) {
+		n += a.usable + 2
 	}
 	return a.address(n), nil
 }

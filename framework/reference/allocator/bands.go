@@ -1,10 +1,6 @@
 package allocator
 
-import (
-	"math/rand/v2"
-
-	"github.com/service-conformance/conformance/framework/reference/fault"
-)
+import "math/rand/v2"
 
 // bands is a range of the numbers 0..size-1 that is split at an offset: the numbers below it are the lower (static) band, the
 // others are the upper (dynamic) band. It is not safe for concurrent use.
@@ -13,16 +9,19 @@ type bands struct {
 	lower  pool
 	upper  pool
 	random *rand.Rand
-	faults fault.Set
+	faulty *faulty // nil without a deliberate bug
 }
 
-func newBands(size, offset, stream uint64, options Options) bands {
+func newBands(size, offset, stream uint64, options Options, faults bandFaults) bands {
+	if faults.onePool {
+		offset = 0
+	}
 	return bands{
 		offset: offset,
 		lower:  newPool(offset),
 		upper:  newPool(size - offset),
 		random: rand.New(rand.NewPCG(options.Seed, stream)),
-		faults: options.Faults,
+		faulty: newFaulty(faults),
 	}
 }
 
@@ -62,26 +61,16 @@ func (b *bands) take(n uint64) bool {
 
 // takeNext takes a random free number: of the upper band while that has one, then of the lower band.
 func (b *bands) takeNext() (uint64, bool) {
+	if b.faulty != nil {
+		return b.faulty.takeNext(b)
+	}
 	if b.upper.free > 0 {
-		return b.offset + b.choose(&b.upper), true
+		return b.offset + b.upper.takeRandom(b.random), true
 	}
 	if b.lower.free > 0 {
-		return b.choose(&b.lower), true
+		return b.lower.takeRandom(b.random), true
 	}
 	return 0, false
-}
-
-// choose takes a free number of a band that has one.
-func (b *bands) choose(band *pool) uint64 {
-	if b.faults.On(fault.ClusterIPsInOrder) {
-		n := uint64(0)
-		for band.taken(n) {
-			n++
-		}
-		band.take(n)
-		return n
-	}
-	return band.takeRandom(b.random)
 }
 
 // release makes a number free and reports whether it was taken.

@@ -3,12 +3,15 @@ package allocator
 import (
 	"fmt"
 	"sync"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // Ports hands out the node ports of a range, in the same two bands as addresses (KEP-3668). A port is taken for all
 // protocols at once. All methods are safe for concurrent use.
 type Ports struct {
-	first, last int
+	first, last   int
+	onlyUpperBand bool // a deliberate bug
 
 	mu    sync.Mutex
 	bands bands
@@ -30,7 +33,9 @@ func NewPorts(first, last int, options Options) (*Ports, error) {
 	return &Ports{
 		first: first,
 		last:  last,
-		bands: newBands(size, portBandOffset(size), uint64(first), options),
+
+		onlyUpperBand: options.Faults.On(fault.PortRangeOnlyUpperBand),
+		bands:         newBands(size, portBandOffset(size), uint64(first), options, portFaults(options.Faults)),
 	}, nil
 }
 
@@ -39,6 +44,9 @@ func NewPorts(first, last int, options Options) (*Ports, error) {
 func (p *Ports) Allocate(port int) error {
 	if port < p.first || port > p.last {
 		return &PortNotInRangeError{First: p.first, Last: p.last}
+	}
+	if p.onlyUpperBand && port < p.first+int(p.bands.offset) {
+		return &PortNotInRangeError{First: p.first + int(p.bands.offset), Last: p.last}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()

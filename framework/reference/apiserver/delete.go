@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // deleteOptions reads the options of a deletion from the body or, where there is none, from the query.
@@ -72,10 +74,13 @@ func (rq *request) delete() error {
 func (s *Server) delete(res *resource, namespace, name string, options *metav1.DeleteOptions) (object, bool, error) {
 	for {
 		e := s.store.get(res, namespace, name)
+		if e == nil && s.faulty(res, fault.DeleteOfMissing) {
+			return s.empty(res), true, nil
+		}
 		if e == nil {
 			return nil, false, storeError(errNotFound, res, namespace, name)
 		}
-		if p := options.Preconditions; p != nil {
+		if p := options.Preconditions; p != nil && !s.faulty(res, fault.PreconditionsIgnored) {
 			if err := checkPreconditions(res, e.stored, p.UID, p.ResourceVersion); err != nil {
 				return nil, false, err
 			}
@@ -85,7 +90,7 @@ func (s *Server) delete(res *resource, namespace, name string, options *metav1.D
 				return nil, false, err
 			}
 		}
-		obj, gone, err := s.deleteEntry(res, e, options.GracePeriodSeconds, len(options.DryRun) > 0)
+		obj, gone, err := s.deleteEntry(res, e, options.GracePeriodSeconds, len(options.DryRun) > 0 && !s.faulty(res, fault.DryRunDeletes))
 		if errors.Is(err, errChanged) || errors.Is(err, errNotFound) {
 			continue
 		}
@@ -97,8 +102,9 @@ func (s *Server) delete(res *resource, namespace, name string, options *metav1.D
 func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool) (object, bool, error) {
 	marked := e.stored.DeepCopyObject().(object)
 	markDeleted(res, marked, grace)
-	if deletable(res, marked) {
+	if deletable(res, marked) || s.faulty(res, fault.FinalizersIgnored) {
 		if dryRun {
+			s.freeByBug(e.stored)
 			return e.view, true, nil
 		}
 		view, err := s.store.remove(res, e, nil, s.viewer(res))
@@ -115,6 +121,9 @@ func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool)
 		var err error
 		if e, err = s.store.update(res, e, marked, s.viewer(res), e.writes); err != nil {
 			return nil, false, err
+		}
+		if svc, ok := marked.(*corev1.Service); ok && s.options.Faults.On(fault.NodePortFreedEarly) {
+			s.rules.Load().Delete(svc)
 		}
 	}
 	switch res {
@@ -181,6 +190,9 @@ func (rq *request) deleteCollection() error {
 	if err != nil {
 		return err
 	}
+	if rq.faulty(fault.CollectionUnselected) {
+		listOptions.LabelSelector, listOptions.FieldSelector = nil, nil
+	}
 	match, err := rq.matcher(listOptions)
 	if err != nil {
 		return err
@@ -198,6 +210,7 @@ func (rq *request) deleteCollection() error {
 		if err != nil {
 			return err
 		}
+		rq.faultyCollectionDeleted(obj)
 		deleted = append(deleted, obj)
 	}
 	var list runtime.Object = rq.resource.newList(metav1.ListMeta{ResourceVersion: fmt.Sprint(version)}, deleted)

@@ -91,6 +91,7 @@ func (s *Server) serveResources(w http.ResponseWriter, r *http.Request, gv schem
 			list.APIResources = append(list.APIResources, metav1.APIResource{Name: res.name + "/" + sub, Namespaced: res.namespaced, Kind: kind, Verbs: verbs})
 		}
 	}
+	s.faultyDiscovery(list)
 	return s.writeDiscovery(w, r, list)
 }
 

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // ipAddressManager is the value of the label that marks the addresses of Services (KEP-1880).
@@ -38,7 +39,7 @@ func (ipAddressStrategy) defaults(*Server, object) {}
 
 func (ipAddressStrategy) create(s *Server, obj object, dryRun bool) (transaction, error) {
 	address := obj.(*networkingv1.IPAddress)
-	errs := validateMetadata(ipAddresses, &address.ObjectMeta, canonicalIPName)
+	errs := validateMetadata(ipAddresses, &address.ObjectMeta, s.ipAddressName())
 	errs = append(errs, validateParentRef(address.Spec.ParentRef)...)
 	if err := refusal(ipAddresses, address.Name, errs); err != nil {
 		return nil, err
@@ -47,7 +48,7 @@ func (ipAddressStrategy) create(s *Server, obj object, dryRun bool) (transaction
 	if err != nil {
 		return nil, refusal(ipAddresses, address.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), address.Name, err.Error())})
 	}
-	if dryRun {
+	if dryRun || s.ignoresReservation(ip) {
 		return noTransaction{}, nil
 	}
 	if err := s.rules.Load().Reserve(ip); errors.Is(err, allocator.ErrAllocated) {
@@ -56,10 +57,12 @@ func (ipAddressStrategy) create(s *Server, obj object, dryRun bool) (transaction
 	return &reservation{server: s, ip: ip, address: address}, nil
 }
 
-func (ipAddressStrategy) update(_ *Server, obj, old object, _ string, _ bool) (transaction, error) {
+func (ipAddressStrategy) update(s *Server, obj, old object, _ string, _ bool) (transaction, error) {
 	address, was := obj.(*networkingv1.IPAddress), old.(*networkingv1.IPAddress)
 	errs := validateMetadataUpdate(&address.ObjectMeta, &was.ObjectMeta)
-	errs = append(errs, apivalidation.ValidateImmutableField(address.Spec.ParentRef, was.Spec.ParentRef, field.NewPath("spec", "parentRef"))...)
+	if !s.options.Faults.On(fault.IPAddressMutable) {
+		errs = append(errs, apivalidation.ValidateImmutableField(address.Spec.ParentRef, was.Spec.ParentRef, field.NewPath("spec", "parentRef"))...)
+	}
 	return noTransaction{}, refusal(ipAddresses, address.Name, errs)
 }
 
@@ -71,6 +74,9 @@ func (ipAddressStrategy) deleted(s *Server, obj object) {
 		return
 	}
 	if owner := s.ownerOf(ip); owner != nil {
+		if s.options.Faults.On(fault.IPAddressNotRestored) {
+			return
+		}
 		s.addressAllocated(ip, owner)
 		return
 	}
@@ -103,7 +109,7 @@ func (r *reservation) Commit() {
 func (s *Server) removeOrphan(name string) {
 	for {
 		e := s.store.get(ipAddresses, "", name)
-		if e == nil || e.stored.GetLabels()[networkingv1.LabelManagedBy] != ipAddressManager || len(e.stored.GetFinalizers()) > 0 {
+		if s.options.Faults.On(fault.IPAddressOrphanKept) || e == nil || e.stored.GetLabels()[networkingv1.LabelManagedBy] != ipAddressManager || len(e.stored.GetFinalizers()) > 0 {
 			return
 		}
 		ip, err := netip.ParseAddr(name)
@@ -139,6 +145,9 @@ func (s *Server) addressAllocated(ip netip.Addr, owner *corev1.Service) {
 	}
 	if ip.Is6() {
 		address.Labels = ipv6Labels
+	}
+	if s.options.Faults.On(fault.IPAddressUnlabeled) {
+		address.Labels = nil
 	}
 	newMetadata(address)
 	_, _ = s.store.create(ipAddresses, address, s.viewer(ipAddresses), nil)

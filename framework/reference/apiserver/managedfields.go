@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/client-go/applyconfigurations"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // Field management is lazy. Working out who owns which field costs more than everything else that a create does, and only
@@ -112,6 +114,10 @@ func (s *Server) trackUpdate(res *resource, old *entry, obj *object, subresource
 		(*obj).SetManagedFields(nil)
 		w := write{manager: strings.Clone(manager), subresource: subresource, live: old.stored, object: (*obj).DeepCopyObject().(object)}
 		return append(slices.Clone(old.writes[max(0, len(old.writes)-maxWrites+1):]), w), nil
+	}
+	if s.faulty(res, fault.UpdatesUnowned) {
+		(*obj).SetManagedFields(old.stored.GetManagedFields())
+		return nil, nil
 	}
 	return nil, s.trackWrite(res, s.tracked(res, old), obj, subresource, manager)
 }

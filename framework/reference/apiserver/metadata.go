@@ -8,6 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // A generated name ends in random characters and fits into 63 characters with them.
@@ -27,6 +30,10 @@ func (rq *request) namespaceOfBody(obj object) error {
 		obj.SetNamespace(rq.namespace)
 	case rq.namespace:
 	default:
+		if rq.faulty(fault.URLNamespaceWins) {
+			obj.SetNamespace(rq.namespace)
+			return nil
+		}
 		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
 	return nil
@@ -40,6 +47,10 @@ func (rq *request) nameOfBody(obj object) error {
 	case "":
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", rq.name))
 	default:
+		if rq.faulty(fault.URLNameWins) {
+			obj.SetName(rq.name)
+			return nil
+		}
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), rq.name))
 	}
 }
@@ -68,9 +79,12 @@ func (rq *request) successorMetadata(obj, old object) error {
 		if _, err := parseResourceVersion(v); err != nil {
 			return err
 		}
-		if v != old.GetResourceVersion() {
+		if v != old.GetResourceVersion() && !rq.faulty(fault.StaleWriteWins) {
 			return storeError(errChanged, rq.resource, rq.namespace, rq.name)
 		}
+	}
+	if obj.GetResourceVersion() == "" && rq.faulty(fault.ResourceVersionRequired) {
+		return refusal(rq.resource, rq.name, field.ErrorList{field.Required(field.NewPath("metadata", "resourceVersion"), "must be specified for an update")})
 	}
 	obj.SetResourceVersion(old.GetResourceVersion())
 	obj.SetGeneration(old.GetGeneration())

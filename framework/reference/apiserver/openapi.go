@@ -90,8 +90,9 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request, path strin
 			return nil
 		}
 		w.Header().Set("Content-Type", mediaJSON)
-		w.Header().Set("Content-Length", strconv.Itoa(len(d.data)))
-		_, _ = w.Write(d.data) // a client that is gone cannot be told
+		data := s.faultyOpenAPI(gv, d.data)
+		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
+		_, _ = w.Write(data) // a client that is gone cannot be told
 		return nil
 	}
 	return unknownPath()

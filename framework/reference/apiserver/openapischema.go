@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
@@ -23,6 +24,17 @@ type (
 	schemaFormated interface{ OpenAPISchemaFormat() string }
 	documented     interface{ SwaggerDoc() map[string]string }
 )
+
+// enumerations are the values of the types of Services that have few (KEP-2887). The Go types do not tell.
+var enumerations = map[reflect.Type][]any{
+	reflect.TypeFor[corev1.ServiceType]():                  {corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort},
+	reflect.TypeFor[corev1.ServiceAffinity]():              {corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone},
+	reflect.TypeFor[corev1.ServiceExternalTrafficPolicy](): {corev1.ServiceExternalTrafficPolicyCluster, corev1.ServiceExternalTrafficPolicyLocal},
+	reflect.TypeFor[corev1.ServiceInternalTrafficPolicy](): {corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal},
+	reflect.TypeFor[corev1.IPFamily]():                     {corev1.IPFamilyUnknown, corev1.IPv4Protocol, corev1.IPv6Protocol},
+	reflect.TypeFor[corev1.IPFamilyPolicy]():               {corev1.IPFamilyPolicyPreferDualStack, corev1.IPFamilyPolicyRequireDualStack, corev1.IPFamilyPolicySingleStack},
+	reflect.TypeFor[corev1.Protocol]():                     {corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP},
+}
 
 const schemaReference = "#/components/schemas/"
 
@@ -120,7 +132,7 @@ func (b *schemaBuilder) property(t reflect.Type) (s spec.Schema) {
 		values := b.property(t.Elem())
 		s.Type, s.AdditionalProperties = []string{"object"}, &spec.SchemaOrBool{Allows: true, Schema: &values}
 	case reflect.String:
-		s.Type = []string{"string"}
+		s.Type, s.Enum = []string{"string"}, enumerations[t]
 	case reflect.Bool:
 		s.Type = []string{"boolean"}
 	case reflect.Int32, reflect.Int16, reflect.Int8, reflect.Uint32:

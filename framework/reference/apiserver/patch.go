@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -19,6 +20,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // maxPatchOperations is the limit of a JSON patch, that of a real server.
@@ -55,14 +58,17 @@ func (rq *request) patch() error {
 		m.next = p.mergePatch
 	case types.StrategicMergePatchType:
 		m.next = p.strategicMergePatch
+		if rq.faulty(fault.StrategicMergePlain) {
+			m.next = p.mergePatch
+		}
 	default:
-		m.apply, m.create = true, rq.subresource == ""
+		m.apply, m.create = true, rq.subresource == "" && !rq.faulty(fault.ApplyNeedsObject)
 		m.next, err = p.apply(force)
 		if err != nil {
 			return err
 		}
 	}
-	return rq.modify(m)
+	return rq.faultyPatchRefusal(rq.modify(m))
 }
 
 // patcher applies one patch to whatever is stored.
@@ -119,7 +125,7 @@ func (p *patcher) jsonPatch(old object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	patched, err := patch.Apply(original)
+	patched, err := p.rq.faultyOperations(patch, original).Apply(original)
 	if err != nil {
 		return nil, unprocessable(err.Error())
 	}
@@ -140,7 +146,7 @@ func (p *patcher) mergePatch(old object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	patched, err := jsonpatch.MergePatch(original, p.data)
+	patched, err := jsonpatch.MergePatch(original, p.rq.faultyMergePatch(patch, p.data))
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -185,6 +191,7 @@ func (p *patcher) strategicMergePatch(old object) (object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
+	p.rq.faultyStrategicPatch(patch)
 	original, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
 		return nil, err
@@ -228,6 +235,9 @@ func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 	if err := yaml.Unmarshal(p.data, &configuration.Object); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
 	}
+	if rq.faulty(fault.ApplyJSONOnly) && !json.Valid(p.data) {
+		return nil, apierrors.NewBadRequest("the configuration is not JSON")
+	}
 	if configuration.Object == nil {
 		return nil, apierrors.NewBadRequest("error decoding YAML: the configuration is empty")
 	}
@@ -242,11 +252,13 @@ func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 	if gvk := configuration.GroupVersionKind(); gvk != res.gvk {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object to apply is a %q, the request is for a %q: set apiVersion and kind", gvk, res.gvk))
 	}
+	rq.faultyConfiguration(configuration.Object)
 	// A stray type, such as a list where metadata is expected, would not survive the accessors.
 	if _, err := typeConverter().ObjectToTyped(configuration); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object (%s/%s; %s, Kind=%s): %v",
 			rq.namespace, rq.name, res.groupVersion(), res.gvk.Kind, err))
 	}
+	name, force := rq.faultyApply(p.options.manager, force)
 	manager, err := rq.server.fieldManager(res, rq.subresource)
 	if err != nil {
 		return nil, err
@@ -255,7 +267,8 @@ func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 		if live == nil {
 			live = rq.server.empty(res)
 		}
-		merged, err := manager.Apply(live, configuration.DeepCopy(), p.options.manager, force)
+		rq.faultyApplied(live, name)
+		merged, err := manager.Apply(live, configuration.DeepCopy(), name, force)
 		if err != nil {
 			var status apierrors.APIStatus
 			if errors.As(err, &status) {

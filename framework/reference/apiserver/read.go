@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // get handles GET on an object or its status.
@@ -88,6 +90,10 @@ func (rq *request) matcher(options *internalversion.ListOptions) (func(object) b
 	} else {
 		for _, requirement := range fieldSelector.Requirements() {
 			if !rq.resource.selectable(requirement.Field) {
+				if rq.faulty(fault.ListFieldsTolerated) {
+					fieldSelector = nil
+					break
+				}
 				return nil, apierrors.NewBadRequest("field label not supported: " + requirement.Field)
 			}
 		}
@@ -107,6 +113,12 @@ func (rq *request) list() error {
 	if err := rq.listOptions(options); err != nil {
 		return err
 	}
+	if rq.faulty(fault.ListLabelsIgnored) {
+		options.LabelSelector = nil
+	}
+	if rq.faulty(fault.ListFieldsIgnored) {
+		options.FieldSelector = nil
+	}
 	match, err := rq.matcher(options)
 	if err != nil {
 		return err
@@ -119,6 +131,9 @@ func (rq *request) list() error {
 		if entries, version, after, err = rq.resume(options.Continue); err != nil {
 			return err
 		}
+		if rq.faulty(fault.ContinueLatest) {
+			entries, _ = rq.server.store.list(rq.resource, "")
+		}
 	} else {
 		if err := rq.fresh(options.ResourceVersion); err != nil {
 			return err
@@ -130,7 +145,7 @@ func (rq *request) list() error {
 		}
 	}
 	all := entries
-	entries = inNamespace(entries, rq.resource, rq.namespace)
+	entries = inNamespace(entries, rq.resource, rq.faultyNamespace())
 	entries = entries[sort.Search(len(entries), func(i int) bool { return entries[i].key > after }):]
 	selective := options.LabelSelector != nil && !options.LabelSelector.Empty() || options.FieldSelector != nil && !options.FieldSelector.Empty()
 
@@ -207,6 +222,10 @@ func (rq *request) resume(text string) (entries []*entry, version uint64, after 
 		err = json.Unmarshal(data, &token)
 	}
 	if err != nil || token.Version == 0 || token.After == "" {
+		if rq.faulty(fault.ContinueRestarts) {
+			entries, version = rq.server.store.list(rq.resource, "")
+			return entries, version, "", nil
+		}
 		return nil, 0, "", apierrors.NewBadRequest("continue key is not valid: use the one that the list answered with")
 	}
 	s := &rq.server.snapshots

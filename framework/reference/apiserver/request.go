@@ -21,6 +21,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // maxBody is the limit of a request body in bytes, that of a real server.
@@ -150,7 +152,7 @@ func (rq *request) handle() error {
 		}
 	}
 	watch := rq.legacyWatch || rq.name == "" && rq.r.Method == http.MethodGet && rq.wantsWatch()
-	e, err := negotiate(rq.r, watch)
+	e, err := rq.faultyEncoding(negotiate(rq.r, watch))
 	if err != nil {
 		return err
 	}
@@ -193,6 +195,9 @@ func (rq *request) handle() error {
 			}
 		}
 	}
+	if rq.faulty(fault.MethodNotFound) {
+		return unknownPath()
+	}
 	return methodNotAllowed()
 }
 
@@ -210,7 +215,7 @@ func (rq *request) query(into runtime.Object) error {
 	if rq.r.URL.RawQuery == "" {
 		return nil
 	}
-	if err := internalversionscheme.ParameterCodec.DecodeParameters(rq.r.URL.Query(), metav1.SchemeGroupVersion, into); err != nil {
+	if err := internalversionscheme.ParameterCodec.DecodeParameters(rq.faultyQuery(rq.r.URL.Query()), metav1.SchemeGroupVersion, into); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
@@ -237,7 +242,7 @@ func (rq *request) newWriteOptions(dryRun []string, manager, validation string) 
 	if validation == "" {
 		validation = metav1.FieldValidationWarn
 	}
-	return writeOptions{dryRun: len(dryRun) > 0, manager: rq.fieldManager(manager), validation: validation}
+	return writeOptions{dryRun: len(dryRun) > 0, manager: rq.fieldManager(manager), validation: rq.faultyValidation(validation)}
 }
 
 func (rq *request) createOptions() (writeOptions, error) {
@@ -266,6 +271,9 @@ func (rq *request) patchOptions(patchType types.PatchType) (writeOptions, bool, 
 	var o metav1.PatchOptions
 	if err := rq.query(&o); err != nil {
 		return writeOptions{}, false, err
+	}
+	if o.FieldManager == "" && rq.faulty(fault.ApplyManagerOptional) {
+		o.FieldManager = "unknown"
 	}
 	if err := invalidOptions("PatchOptions", metav1validation.ValidatePatchOptions(&o, patchType)); err != nil {
 		return writeOptions{}, false, err
@@ -322,6 +330,9 @@ func (rq *request) bodyMedia(accepted ...string) (string, error) {
 			return media, nil
 		}
 	}
+	if rq.faulty(fault.AnyMediaIsRead) {
+		return accepted[0], nil
+	}
 	return "", unsupportedMedia(accepted...)
 }
 
@@ -333,6 +344,9 @@ func (rq *request) decode(data []byte, media string, options writeOptions) (obje
 		decoder = codecs().strict[media]
 	}
 	obj, err := rq.server.decode(rq.resource, decoder, data)
+	if obj == nil && err != nil && rq.faulty(fault.MalformedBody500) {
+		return nil, apierrors.NewInternalError(err)
+	}
 	var strict *strictError
 	if errors.As(err, &strict) && options.validation == metav1.FieldValidationWarn {
 		rq.warn(strict.messages...)
@@ -343,6 +357,9 @@ func (rq *request) decode(data []byte, media string, options writeOptions) (obje
 
 // decode reads an object. A *strictError comes with the object.
 func (s *Server) decode(res *resource, decoder runtime.Decoder, data []byte) (object, error) {
+	if s.faulty(res, fault.TypeMetaUnchecked) {
+		return s.decodeUnchecked(res, data)
+	}
 	decoded, gvk, err := decoder.Decode(data, &res.gvk, nil)
 	strict, isStrict := runtime.AsStrictDecodingError(err)
 	if err != nil && (!isStrict || decoded == nil) {
@@ -358,6 +375,9 @@ func (s *Server) decode(res *resource, decoder runtime.Decoder, data []byte) (ob
 	}
 	obj.GetObjectKind().SetGroupVersionKind(res.gvk)
 	res.strategy.defaults(s, obj)
+	if s.faulty(res, fault.UnknownFieldsStored) {
+		keepUnknown(obj, data)
+	}
 	if isStrict {
 		return obj, newStrictError(res, strict.Errors())
 	}
@@ -403,6 +423,9 @@ func (rq *request) warn(texts ...string) {
 			return
 		}
 		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
+			if rq.faulty(fault.WarningCode) {
+				header = "199" + header[3:]
+			}
 			rq.w.Header().Add("Warning", header)
 		}
 	}

@@ -108,8 +108,8 @@ func New(options Options) (*Server, error) {
 // MinorVersion reads the 37 of "v1.37.1".
 func MinorVersion(version string) (int, error) {
 	var major, minor, patch int
-	if n, err := fmt.Sscanf(version, "v%d.%d.%d", &major, &minor, &patch); n < 2 || major != 1 {
-		return 0, fmt.Errorf("kubernetes version %q is not of the form v1.MINOR.PATCH: %w", version, errors.Join(err, errors.ErrUnsupported))
+	if n, _ := fmt.Sscanf(version, "v%d.%d.%d", &major, &minor, &patch); n < 2 || major != 1 || minor < 0 {
+		return 0, fmt.Errorf("kubernetes version %q is not of the form v1.MINOR.PATCH", version)
 	}
 	return minor, nil
 }

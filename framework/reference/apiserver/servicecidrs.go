@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/service"
 )
 
@@ -30,7 +31,7 @@ func (serviceCIDRStrategy) create(s *Server, obj object, dryRun bool) (transacti
 	cidr := obj.(*networkingv1.ServiceCIDR)
 	cidr.Status = networkingv1.ServiceCIDRStatus{}
 	errs := validateMetadata(serviceCIDRs, &cidr.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	prefixes, invalid := parseCIDRs(cidr.Spec.CIDRs)
+	prefixes, invalid := parseCIDRs(s.maskedCIDRs(cidr.Spec.CIDRs))
 	if err := refusal(serviceCIDRs, cidr.Name, append(errs, invalid...)); err != nil {
 		return nil, err
 	}
@@ -50,6 +51,9 @@ func (serviceCIDRStrategy) update(s *Server, obj, old object, subresource string
 	}
 	cidr.Status = was.Status
 	prefixes, invalid := changedCIDRs(cidr.Spec.CIDRs, was.Spec.CIDRs)
+	if s.options.Faults.On(fault.ServiceCIDRMutable) {
+		prefixes, invalid = parseCIDRs(cidr.Spec.CIDRs)
+	}
 	if err := refusal(serviceCIDRs, cidr.Name, append(errs, invalid...)); err != nil {
 		return nil, err
 	}
@@ -61,7 +65,7 @@ func (serviceCIDRStrategy) update(s *Server, obj, old object, subresource string
 
 func (serviceCIDRStrategy) deleted(s *Server, obj object) {
 	s.rules.Load().RemoveRange(obj.GetName())
-	if obj.GetName() == service.DefaultRange {
+	if obj.GetName() == service.DefaultRange && !s.options.Faults.On(fault.ServiceCIDRNotRestored) {
 		s.createDefaultServiceCIDR()
 		_ = s.rules.Load().AddRange(service.DefaultRange, s.options.ServiceCIDRs) // these have been ranges before
 	}
@@ -81,6 +85,9 @@ func (t *rangeTransaction) Rollback() {}
 // Commit adds the range. One that no allocator can be made for, such as an IPv6 range larger than /64, is stored
 // and not ready.
 func (t *rangeTransaction) Commit() {
+	if t.server.options.Faults.On(fault.ServiceCIDRIgnored) {
+		return
+	}
 	err := t.server.rules.Load().AddRange(t.cidr.Name, t.prefixes)
 	if err == nil {
 		t.server.collectServiceCIDRs() // addresses of one that is leaving may belong here too
@@ -205,7 +212,9 @@ func (s *Server) createDefaultServiceCIDR() {
 	for _, p := range s.options.ServiceCIDRs {
 		cidr.Spec.CIDRs = append(cidr.Spec.CIDRs, p.Masked().String())
 	}
-	setReady(cidr, metav1.ConditionTrue, "", "Kubernetes default Service CIDR is ready")
+	if !s.options.Faults.On(fault.ServiceCIDRNotReady) {
+		setReady(cidr, metav1.ConditionTrue, "", "Kubernetes default Service CIDR is ready")
+	}
 	_, _ = s.store.create(serviceCIDRs, cidr, s.viewer(serviceCIDRs), nil) // the one that exists already is as good
 }
 
@@ -224,6 +233,9 @@ func (s *Server) bootstrap() error {
 
 // restore tells new rules of what is stored.
 func (s *Server) restore(rules *service.Rules) error {
+	if s.options.Faults.On(fault.RestartForgets) {
+		return nil
+	}
 	cidrs, _ := s.store.list(serviceCIDRs, "")
 	for _, e := range cidrs {
 		if e.stored.GetDeletionTimestamp() != nil {

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 	"net/netip"
 	"reflect"
 
@@ -10,6 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // serviceStrategy hands everything to service.Rules.
@@ -49,7 +52,11 @@ func (serviceStrategy) deleted(s *Server, obj object) {
 
 func (serviceStrategy) warnings(s *Server, obj, old object) []string {
 	was, _ := old.(*corev1.Service)
-	return s.rules.Load().Warnings(obj.(*corev1.Service), was)
+	warnings := s.rules.Load().Warnings(obj.(*corev1.Service), was)
+	if s.options.Faults.On(fault.WarningAlways) {
+		warnings = append(warnings, "this Service was written")
+	}
+	return warnings
 }
 
 // view returns an object as readers see it: mostly the object itself.
@@ -60,6 +67,9 @@ func (s *Server) view(res *resource, obj object) object {
 	svc := obj.(*corev1.Service)
 	seen := svc.DeepCopy()
 	s.rules.Load().View(seen)
+	if s.options.Faults.On(fault.ManagedFieldsHidden) {
+		seen.ManagedFields = nil
+	}
 	if reflect.DeepEqual(seen, svc) {
 		return obj // one object is enough
 	}
@@ -76,6 +86,9 @@ func (rq *request) proxy() error {
 	case port != "" && rq.server.store.get(services, rq.namespace, name) == nil:
 		return storeError(errNotFound, services, rq.namespace, name)
 	}
+	if rq.faulty(fault.ProxyBadGateway) {
+		return apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", services.groupResource(), name, "no endpoint answers", 0, false)
+	}
 	return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
 }
 
@@ -85,6 +98,9 @@ const kubernetesServiceName = "kubernetes"
 // of the primary range.
 func (s *Server) createKubernetesService() error {
 	first := s.options.ServiceCIDRs[0].Masked().Addr().Next()
+	if s.options.Faults.On(fault.KubernetesNotOnFirst) {
+		first = first.Next()
+	}
 	svc := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{

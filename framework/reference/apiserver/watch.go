@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 const (
@@ -52,7 +54,7 @@ func (rq *request) watch() error {
 	}
 	// Without a resource version, or with 0, a watch begins with the objects that there are (for compatibility,
 	// unless the client says otherwise).
-	initial := version == 0
+	initial := version == 0 && !rq.faulty(fault.WatchWithoutInitial)
 	if options.SendInitialEvents != nil {
 		initial = *options.SendInitialEvents
 	}
@@ -72,6 +74,9 @@ func (rq *request) watch() error {
 				stream.bookmark(version, true)
 			}
 		}
+	}
+	if !initial && version > 0 && rq.faulty(fault.WatchRepeats) {
+		version--
 	}
 	sequence, err := rq.server.store.position(rq.resource, version)
 	if err != nil {
@@ -171,6 +176,8 @@ func (s *watchStream) sendChange(e *event, match func(object) bool) {
 		s.send(watch.Added, e.object)
 	case was && e.kind == watch.Deleted:
 		s.send(watch.Deleted, e.object)
+	case was && s.rq.faulty(fault.WatchSelectorOfAdded):
+		s.send(watch.Modified, e.object)
 	case was: // the client knows the object as it was
 		last := e.previous.DeepCopyObject().(object)
 		last.SetResourceVersion(e.object.GetResourceVersion())
@@ -181,6 +188,9 @@ func (s *watchStream) sendChange(e *event, match func(object) bool) {
 func (s *watchStream) send(kind watch.EventType, obj runtime.Object) {
 	if s.err != nil {
 		return
+	}
+	if (kind == watch.Modified || kind == watch.Deleted) && s.rq.faulty(fault.WatchAllAdded) {
+		kind = watch.Added
 	}
 	shaped := obj
 	if kind != watch.Error {

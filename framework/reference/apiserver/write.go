@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // create handles POST on a collection.
@@ -45,10 +47,15 @@ const generateAttempts = 8
 
 // create stores a decoded object and returns it as readers see it. The error is a Status.
 func (s *Server) create(res *resource, obj object, options writeOptions, w write) (object, error) {
+	s.faultyNew(res, obj)
 	if obj.GetResourceVersion() != "" {
 		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
+	sent := obj.GetUID()
 	newMetadata(obj)
+	if sent != "" && s.faulty(res, fault.UIDOfClient) {
+		obj.SetUID(sent)
+	}
 	if res.namespaced {
 		if err := s.store.namespaceState(obj.GetNamespace()); err != nil {
 			return nil, storeError(err, res, obj.GetNamespace(), obj.GetName())
@@ -60,6 +67,7 @@ func (s *Server) create(res *resource, obj object, options writeOptions, w write
 	for attempt := 1; ; attempt++ {
 		candidate := obj.DeepCopyObject().(object)
 		generateName(candidate)
+		s.faultyGeneratedName(res, candidate)
 		made, err := s.createNamed(res, candidate, options, w)
 		if err == nil || !apierrors.IsAlreadyExists(err) || attempt == generateAttempts {
 			return made, err
@@ -68,12 +76,16 @@ func (s *Server) create(res *resource, obj object, options writeOptions, w write
 }
 
 func (s *Server) createNamed(res *resource, obj object, options writeOptions, w write) (object, error) {
+	if s.faulty(res, fault.DryRunStoresNew) {
+		options.dryRun = false
+	}
 	writes, err := s.trackCreate(res, &obj, w)
 	if err != nil {
 		return nil, err
 	}
 	tx, err := res.strategy.create(s, obj, options.dryRun)
 	if err != nil {
+		s.storeRefused(res, obj)
 		return nil, err
 	}
 	if options.dryRun {
@@ -86,6 +98,9 @@ func (s *Server) createNamed(res *resource, obj object, options writeOptions, w 
 	e, err := s.store.create(res, obj, s.viewer(res), writes)
 	if err != nil {
 		tx.Rollback()
+		if existing := s.store.get(res, obj.GetNamespace(), obj.GetName()); existing != nil && s.faulty(res, fault.CreateIdempotent) {
+			return existing.view, nil
+		}
 		return nil, storeError(err, res, obj.GetNamespace(), obj.GetName())
 	}
 	tx.Commit()
@@ -123,9 +138,10 @@ func (rq *request) put() error {
 	}
 	return rq.modify(modification{
 		options: options,
-		create:  rq.resource.createOnUpdate && rq.subresource == "",
+		create:  rq.resource.createOnUpdate && !rq.faulty(fault.PUTNeedsObject) && (rq.subresource == "" || rq.faulty(fault.StatusCreates)),
 		next: func(old object) (object, error) {
 			obj := sent.DeepCopyObject().(object)
+			rq.faultyUpdate(obj, old)
 			if uid := obj.GetUID(); uid != "" && old != nil {
 				return obj, checkPreconditions(rq.resource, old, &uid, nil)
 			}
@@ -177,10 +193,14 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 	if m.apply {
 		start = s.tracked(res, old)
 	}
-	obj, err := m.next(start)
+	if rq.faulty(fault.DryRunStoresChange) {
+		m.options.dryRun = false
+	}
+	obj, err := m.next(rq.faultyPatchBase(start))
 	if err != nil {
 		return nil, 0, err
 	}
+	rq.faultyPatched(obj, old.stored)
 	if err := rq.checkIdentity(obj); err != nil {
 		return nil, 0, err
 	}
@@ -203,7 +223,7 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 		tx.Rollback()
 		rq.warn(warnings...)
 		return s.view(res, obj), http.StatusOK, nil
-	case equality.Semantic.DeepEqual(obj, old.stored): // nothing to write: the resource version stays
+	case equality.Semantic.DeepEqual(obj, old.stored) && !rq.faulty(fault.UnchangedWritten): // nothing to write: the resource version stays
 		tx.Rollback()
 		rq.warn(warnings...)
 		return old.view, http.StatusOK, nil
@@ -225,7 +245,7 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 // The error is errChanged or errNotFound.
 func (s *Server) replace(res *resource, old *entry, obj object, writes []write) (object, error) {
 	if !deletable(res, obj) {
-		e, err := s.store.update(res, old, obj, s.viewer(res), writes)
+		e, err := s.store.update(res, old, obj, s.faultyViewer(res, old.stored, s.viewer(res)), writes)
 		if err != nil {
 			return nil, err
 		}

@@ -21,9 +21,9 @@ var (
 	FinalizersIgnored     = New("finalizers-ignored", "finalizers do not hold a deleted Service", spec.APIFinalizerHolds)
 	LabelsUnchecked       = New("labels-unchecked", "labels may have any syntax", spec.APILabelSyntax)
 
-	NameShort          = New("name-short", "a name has at most 24 characters", spec.APINameLabel)
-	NameSubdomain      = New("name-subdomain", "a name may be a DNS subdomain", spec.APINameLabel)
-	NameStartsWithWord = New("name-starts-with-letter", "a name begins with a letter in every version", spec.APINameLeadingDigit)
+	NameShort            = New("name-short", "a name has at most 24 characters", spec.APINameLabel)
+	NameSubdomain        = New("name-subdomain", "a name may be a DNS subdomain", spec.APINameLabel)
+	NameStartsWithLetter = New("name-starts-with-letter", "a name begins with a letter in every version", spec.APINameLeadingDigit)
 
 	StaleWriteWins          = New("stale-write-wins", "the resourceVersion of an update or patch is not compared", spec.APIStaleUpdate, spec.APIStalePatch)
 	ResourceVersionRequired = New("resource-version-required", "an update without a resourceVersion is refused", spec.APIUnconditionalUpdate)

@@ -27,8 +27,7 @@ var (
 		spec.APIApplyManagedFields, spec.APIApplyConflict, spec.APIApplyForce, spec.APIApplyShared, spec.APIApplyRemovesOwn, spec.APIApplyPortKeys, spec.APIApplyConditionsKeys)
 	ApplyKeepsOwn = New("apply-keeps-own", "what a manager leaves out of its configuration stays",
 		spec.APIApplyShared, spec.APIApplyRemovesOwn, spec.APIApplyPortKeys, spec.APIApplyPortProtocolDefault)
-	UpdatesUnowned          = New("updates-unowned", "an update of an applied Service is recorded for nobody", spec.APIApplyUpdateConflict)
-	ApplyDuplicateLastWins  = New("apply-duplicate-last-wins", "of applied ports with the same number and protocol the last one is taken", spec.APIApplyPortDuplicate)
-	ApplySelectorsGranular  = New("apply-selectors-granular", "an applied selector is merged with the one that is stored", spec.APIApplyAtomicLists)
-	ApplyConditionsReplaced = New("apply-conditions-replaced", "applied conditions replace all others", spec.APIApplyConditionsKeys)
+	UpdatesUnowned         = New("updates-unowned", "an update of an applied Service is recorded for nobody", spec.APIApplyUpdateConflict)
+	ApplyDuplicateLastWins = New("apply-duplicate-last-wins", "of applied ports with the same number and protocol the last one is taken", spec.APIApplyPortDuplicate)
+	ApplySelectorsGranular = New("apply-selectors-granular", "an applied selector is merged with the one that is stored", spec.APIApplyAtomicLists)
 )

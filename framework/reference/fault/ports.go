@@ -17,15 +17,16 @@ var (
 	ProtocolUnchecked    = New("protocol-unchecked", "any text is a protocol", spec.APIPortProtocolValues, spec.APIStatusIngressPortProtocol)
 	SCTPRefused          = New("sctp-refused", "SCTP is no protocol",
 		spec.APIPortProtocolValues, spec.APIStatusIngressPortProtocol, spec.APILoadBalancerMixedProtocols)
-	PortNameDots        = New("port-name-dots", "the name of a port may be a DNS name with dots", spec.APIPortNameSyntax)
-	PortNameShort       = New("port-name-short", "the name of a port has at most 15 characters, as the name of a target port", spec.APIPortNameSyntax)
-	PortNamesRepeated   = New("port-names-repeated", "two ports may have one name", spec.APIPortNamesUnique)
-	PortNameAlways      = New("port-name-always", "the only port needs a name too", spec.APIPortNameOptional)
-	PortNameNever       = New("port-name-never", "no port needs a name", spec.APIPortNameOptional)
-	TargetPortNameLost  = New("target-port-name-lost", "a target port that is a name becomes the number of the port", spec.APITargetPortKinds, spec.APITargetPortName)
-	TargetPortOfFirst   = New("target-port-of-first", "a target port that is not specified is the number of the first port", spec.APITargetPortDefault)
-	TargetPortAnyLabel  = New("target-port-any-label", "the name of a target port may be any DNS label", spec.APITargetPortName)
-	TargetPortSameNoVIP = New("target-port-same-headless", "a headless Service is refused if a target port differs from its port", spec.APITargetPortHeadless)
+	PortNameDots          = New("port-name-dots", "the name of a port may be a DNS name with dots", spec.APIPortNameSyntax)
+	PortNameShort         = New("port-name-short", "the name of a port has at most 15 characters, as the name of a target port", spec.APIPortNameSyntax)
+	PortNamesRepeated     = New("port-names-repeated", "two ports may have one name", spec.APIPortNamesUnique)
+	PortNameAlways        = New("port-name-always", "the only port needs a name too", spec.APIPortNameOptional)
+	PortNameNever         = New("port-name-never", "no port needs a name", spec.APIPortNameOptional)
+	TargetPortNameLost    = New("target-port-name-lost", "a target port that is a name becomes the number of the port", spec.APITargetPortKinds)
+	TargetPortOfFirst     = New("target-port-of-first", "a target port that is not specified is the number of the first port", spec.APITargetPortDefault)
+	TargetPortAnyLabel    = New("target-port-any-label", "the name of a target port may be any DNS label", spec.APITargetPortName)
+	TargetPortLetterFirst = New("target-port-letter-first", "the name of a target port begins with a letter", spec.APITargetPortName)
+	TargetPortSameNoVIP   = New("target-port-same-headless", "a headless Service is refused if a target port differs from its port", spec.APITargetPortHeadless)
 )
 
 // The application protocol of a port.
@@ -40,7 +41,7 @@ var (
 
 // The selector of a Service.
 var (
-	SelectorNeeded     = New("selector-needed", "a Service other than an alias needs a selector", spec.APISelectorOptional)
+	SelectorNeeded     = New("selector-needed", "a Service needs a selector, unless it is an alias or in the namespace default", spec.APISelectorOptional)
 	SelectorNoAlias    = New("selector-no-alias", "an alias with a selector is refused", spec.APISelectorExternalName)
 	SelectorUnchecked  = New("selector-unchecked", "keys and values of a selector are not validated", spec.APISelectorSyntax)
 	SelectorEmptyValue = New("selector-empty-value", "the values of a selector may not be empty", spec.APISelectorSyntax)

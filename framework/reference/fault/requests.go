@@ -12,7 +12,6 @@ var (
 
 	PUTNeedsObject       = New("put-needs-object", "an update creates nothing", spec.APIPUTCreates)
 	DeleteOfMissing      = New("delete-of-missing", "a deletion of a Service that does not exist succeeds", spec.APINotFound, spec.APIDeleteRemoves)
-	DeleteOfFirst        = New("delete-of-first", "a Service stays at its first deletion", spec.APIDeleteRemoves)
 	CollectionUnselected = New("collection-unselected", "a deletecollection ignores its selectors", spec.APIDeleteCollection)
 	CollectionLeaks      = New("collection-leaks", "a deletecollection does not release addresses", spec.APIDeleteCollection)
 	MethodNotFound       = New("method-not-found", "a method that a path does not serve is answered with 404", spec.APIMethodNotAllowed)
@@ -51,7 +50,6 @@ var (
 	WarningAlways             = New("warning-always", "every create and update is warned of", spec.APIWarningForm)
 	NoWarningNotCanonical     = New("no-warning-not-canonical", "nobody is warned of addresses that are not canonical", spec.APIWarningNotCanonical)
 	NoWarningExternalIPs      = New("no-warning-external-ips", "nobody is warned that externalIPs is deprecated", spec.APIWarningExternalIPs)
-	NoWarningExternalName     = New("no-warning-external-name", "nobody is warned that externalName is ignored", spec.APIWarningExternalNameIgnored)
 	NoWarningIgnoredIPs       = New("no-warning-ignored-external-ips", "nobody is warned that an ExternalName Service ignores externalIPs", spec.APIWarningExternalIPsIgnored)
 	NoWarningHeadless         = New("no-warning-headless", "nobody is warned of what a headless Service ignores", spec.APIWarningHeadlessIgnored)
 	NoWarningPreferClose      = New("no-warning-prefer-close", "nobody is warned that PreferClose is deprecated", spec.APIWarningPreferClose)

@@ -10,12 +10,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // addresses is the cluster IPs of all ranges. Ranges may overlap: an address is taken in every range that it belongs to, so
 // it is unique whichever of them it came from. The bands are those of each range. It is not safe for concurrent use.
 type addresses struct {
 	newAllocator func(netip.Prefix) (allocator.Allocator, error)
+	faults       fault.Set
 	ranges       []serviceRange // in the order in which dynamic allocation uses them
 	// inUse holds every address in use, so that a range that is added later knows its own.
 	inUse map[netip.Addr]use
@@ -43,7 +45,13 @@ func (a *addresses) addRange(name string, prefixes []netip.Prefix) error {
 		}
 		alloc, err := a.newAllocator(prefix)
 		if err != nil {
+			a.spoil(prefix)
 			return fmt.Errorf("range %s: %w", name, err)
+		}
+		if a.faults.On(fault.ServiceCIDROnePool) && name != DefaultRange {
+			if alloc, err = allocator.New(prefix, allocator.Options{Faults: fault.Set{fault.OnePool: true}}); err != nil {
+				return fmt.Errorf("range %s: %w", name, err)
+			}
 		}
 		for ip := range a.inUse {
 			if prefix.Contains(ip) {
@@ -68,6 +76,9 @@ func (a *addresses) allocate(ip netip.Addr) error {
 		err := r.Allocate(ip)
 		var outside *allocator.NotInRangeError
 		switch {
+		case err == nil && a.faults.On(fault.ServiceCIDROverlap):
+			a.inUse[ip] = byService
+			return nil
 		case err == nil:
 			taken++
 		case errors.As(err, &outside):
@@ -99,7 +110,7 @@ func (a *addresses) allocateNext(family corev1.IPFamily) (netip.Addr, error) {
 			return netip.Addr{}, err
 		}
 		for j, other := range a.ranges {
-			if i != j && other.Prefix().Contains(ip) {
+			if i != j && other.Prefix().Contains(ip) && !a.faults.On(fault.ServiceCIDROverlap) {
 				_ = other.Allocate(ip) // it is free there, or not usable
 			}
 		}

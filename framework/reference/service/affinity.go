@@ -2,11 +2,14 @@ package service
 
 import (
 	"fmt"
+	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 const (
@@ -24,13 +27,22 @@ func (r *Rules) defaultSessionAffinity(svc *corev1.Service) {
 	spec := &svc.Spec
 	if spec.SessionAffinity == "" {
 		spec.SessionAffinity = corev1.ServiceAffinityNone
+		if r.faults.On(fault.AffinityDefaultClientIP) {
+			spec.SessionAffinity = corev1.ServiceAffinityClientIP
+		}
 	}
 	switch spec.SessionAffinity {
 	case corev1.ServiceAffinityNone:
-		spec.SessionAffinityConfig = nil
+		if !r.faults.On(fault.AffinityConfigKept) {
+			spec.SessionAffinityConfig = nil
+		}
 	case corev1.ServiceAffinityClientIP:
-		if c := spec.SessionAffinityConfig; c == nil || c.ClientIP == nil || c.ClientIP.TimeoutSeconds == nil {
-			spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(defaultAffinitySeconds)}}
+		if c := spec.SessionAffinityConfig; c == nil || c.ClientIP == nil || c.ClientIP.TimeoutSeconds == nil || r.faults.On(fault.AffinityConfigIgnored) {
+			seconds := defaultAffinitySeconds
+			if r.faults.On(fault.AffinityTimeoutHour) {
+				seconds = 3600
+			}
+			spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(seconds)}}
 		}
 	}
 }
@@ -42,11 +54,12 @@ func (r *Rules) validateSessionAffinity(svc *corev1.Service) field.ErrorList {
 	switch affinity := svc.Spec.SessionAffinity; {
 	case affinity == "":
 		return field.ErrorList{field.Required(path, "")}
-	case !slices.Contains(affinities, affinity):
+	case r.faults.On(fault.AffinityUnchecked):
+	case !slices.Contains(affinities, affinity) || affinity == corev1.ServiceAffinityClientIP && r.faults.On(fault.AffinityUnsupported):
 		return field.ErrorList{field.NotSupported(path, affinity, affinities)}
 	case affinity == corev1.ServiceAffinityClientIP:
 		return r.validateAffinityTimeout(config, configPath)
-	case config != nil:
+	case config != nil && !r.faults.On(fault.AffinityConfigKept):
 		return field.ErrorList{field.Forbidden(configPath, fmt.Sprintf("must not be set when session affinity is %s", affinity))}
 	}
 	return nil
@@ -59,7 +72,17 @@ func (r *Rules) validateAffinityTimeout(config *corev1.SessionAffinityConfig, pa
 	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil {
 		return field.ErrorList{field.Required(path, required)}
 	}
-	if seconds := *config.ClientIP.TimeoutSeconds; seconds <= 0 || seconds > maxAffinitySeconds {
+	least, most := int32(1), maxAffinitySeconds
+	if r.faults.On(fault.AffinityTimeoutZero) {
+		least = 0
+	}
+	if r.faults.On(fault.AffinityTimeoutBelowDay) {
+		most--
+	}
+	if r.faults.On(fault.AffinityTimeoutUnbounded) {
+		most = math.MaxInt32
+	}
+	if seconds := *config.ClientIP.TimeoutSeconds; seconds < least || seconds > most {
 		return field.ErrorList{field.Invalid(path, seconds, fmt.Sprintf("must be greater than 0 and not greater than %d", maxAffinitySeconds))}
 	}
 	return nil

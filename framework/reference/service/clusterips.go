@@ -194,8 +194,10 @@ func (r *Rules) updateClusterIPs(tx *Transaction, svc, old *corev1.Service) erro
 		if r.faults.On(fault.DualStackDowngradeLeaks) {
 			return nil
 		}
-		for _, ip := range clusterIPsOf(old)[1:] {
-			tx.freeIP(ip)
+		for i, ip := range clusterIPsOf(old) {
+			if i > 0 {
+				tx.freeIP(ip)
+			}
 		}
 	case r.faults.On(fault.TypeChangeFreesClusterIPs):
 		for _, ip := range clusterIPsOf(old) {

@@ -7,6 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 const onlyLoadBalancer = "may only be used when `type` is 'LoadBalancer'"
@@ -16,12 +18,15 @@ var loadBalancerClassPath = specPath.Child("loadBalancerClass")
 // defaultAllocateLoadBalancerNodePorts: a load balancer gets node ports by default.
 func (r *Rules) defaultAllocateLoadBalancerNodePorts(svc *corev1.Service) {
 	if isLoadBalancer(svc) && svc.Spec.AllocateLoadBalancerNodePorts == nil {
-		svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(true)
+		svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(!r.faults.On(fault.BalancerNodePortsOff))
 	}
 }
 
 // clearAllocateLoadBalancerNodePorts: a change to another type clears the field, unless the request changes it as well.
 func (r *Rules) clearAllocateLoadBalancerNodePorts(svc, old *corev1.Service) {
+	if r.faults.On(fault.BalancerNodePortsNotCleared) {
+		return
+	}
 	if isLoadBalancer(old) && !isLoadBalancer(svc) && ptr.Equal(svc.Spec.AllocateLoadBalancerNodePorts, old.Spec.AllocateLoadBalancerNodePorts) {
 		svc.Spec.AllocateLoadBalancerNodePorts = nil
 	}
@@ -31,7 +36,7 @@ func (r *Rules) clearAllocateLoadBalancerNodePorts(svc, old *corev1.Service) {
 func (r *Rules) validateAllocateLoadBalancerNodePorts(svc *corev1.Service) field.ErrorList {
 	path := specPath.Child("allocateLoadBalancerNodePorts")
 	switch set := svc.Spec.AllocateLoadBalancerNodePorts != nil; {
-	case set && !isLoadBalancer(svc):
+	case set && !isLoadBalancer(svc) && !r.faults.On(fault.BalancerNodePortsAnyType):
 		return field.ErrorList{field.Forbidden(path, onlyLoadBalancer)}
 	case !set && isLoadBalancer(svc):
 		return field.ErrorList{field.Required(path, "")}
@@ -41,6 +46,9 @@ func (r *Rules) validateAllocateLoadBalancerNodePorts(svc *corev1.Service) field
 
 // clearLoadBalancerClass: a change to another type clears the class, unless the request changes it as well.
 func (r *Rules) clearLoadBalancerClass(svc, old *corev1.Service) {
+	if r.faults.On(fault.BalancerClassNotCleared) {
+		return
+	}
 	if isLoadBalancer(old) && !isLoadBalancer(svc) && ptr.Equal(svc.Spec.LoadBalancerClass, old.Spec.LoadBalancerClass) {
 		svc.Spec.LoadBalancerClass = nil
 	}
@@ -48,17 +56,26 @@ func (r *Rules) clearLoadBalancerClass(svc, old *corev1.Service) {
 
 // validateLoadBalancerClass: a class belongs to type LoadBalancer and has the syntax of a label key.
 func (r *Rules) validateLoadBalancerClass(svc *corev1.Service) field.ErrorList {
+	class := svc.Spec.LoadBalancerClass
 	switch {
-	case svc.Spec.LoadBalancerClass == nil:
+	case class == nil || r.faults.On(fault.BalancerClassUnchecked):
 		return nil
-	case !isLoadBalancer(svc):
+	case !strings.Contains(*class, "/") && r.faults.On(fault.BalancerClassPrefixNeeded):
+		return field.ErrorList{field.Invalid(loadBalancerClassPath, *class, "must have a prefix")}
+	case !isLoadBalancer(svc) && !r.faults.On(fault.BalancerClassAnyType):
 		return field.ErrorList{field.Forbidden(loadBalancerClassPath, onlyLoadBalancer)}
 	}
-	return validateQualifiedName(*svc.Spec.LoadBalancerClass, loadBalancerClassPath)
+	return validateQualifiedName(*class, loadBalancerClassPath)
 }
 
 // validateLoadBalancerClassUpdate: the class is chosen when the Service becomes a load balancer, and stays.
 func (r *Rules) validateLoadBalancerClassUpdate(svc, old *corev1.Service) field.ErrorList {
+	switch {
+	case r.faults.On(fault.BalancerClassMutable), old.Spec.LoadBalancerClass == nil && r.faults.On(fault.BalancerClassLate):
+		return nil
+	case !isLoadBalancer(old) && svc.Spec.LoadBalancerClass != nil && r.faults.On(fault.BalancerClassCreateOnly):
+		return field.ErrorList{field.Invalid(loadBalancerClassPath, svc.Spec.LoadBalancerClass, "may be set on create only")}
+	}
 	if isLoadBalancer(svc) && isLoadBalancer(old) && !ptr.Equal(svc.Spec.LoadBalancerClass, old.Spec.LoadBalancerClass) {
 		return field.ErrorList{field.Invalid(loadBalancerClassPath, svc.Spec.LoadBalancerClass, "may not change once set")}
 	}
@@ -88,15 +105,22 @@ func (r *Rules) validateSourceRanges(svc, old *corev1.Service) (errs field.Error
 			ranges = nil // only its type may have changed
 		}
 	}
-	if !isLoadBalancer(svc) {
+	if !isLoadBalancer(svc) && !r.faults.On(fault.SourceRangesAnyType) {
 		errs = append(errs, field.Forbidden(path, onlyLoadBalancer))
 	}
-	for i, s := range trimmed(ranges) {
+	strict := r.version.strictIPs() && !r.faults.On(fault.SourceRangesSloppy)
+	if r.faults.On(fault.SourceRangesUnchecked) {
+		return errs
+	}
+	if !r.faults.On(fault.SourceRangesUntrimmed) {
+		ranges = trimmed(ranges)
+	}
+	for i, s := range ranges {
 		at := path
 		if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 			at = path.Index(i)
 		}
-		errs = append(errs, validation.IsValidCIDRForLegacyField(at, s, r.version.strictIPs(), stored)...)
+		errs = append(errs, validation.IsValidCIDRForLegacyField(at, s, strict, stored)...)
 	}
 	return errs
 }

@@ -7,15 +7,30 @@ import (
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // validateMetadata: the name is a DNS label, and the rest is valid metadata.
 func (r *Rules) validateMetadata(svc *corev1.Service) field.ErrorList {
 	name := apivalidation.NameIsDNS1035Label
-	if r.version.relaxedNames() {
+	if r.version.relaxedNames() && !r.faults.On(fault.NameStartsWithLetter) {
 		name = apivalidation.NameIsDNSLabel
 	}
-	errs := apivalidation.ValidateObjectMeta(&svc.ObjectMeta, true, name, metadataPath)
+	if r.faults.On(fault.NameSubdomain) {
+		name = apivalidation.NameIsDNSSubdomain
+	}
+	metadata := svc.ObjectMeta
+	if r.faults.On(fault.LabelsUnchecked) {
+		metadata.Labels = nil
+	}
+	errs := apivalidation.ValidateObjectMeta(&metadata, true, name, metadataPath)
+	if len(svc.Name) > 24 && r.faults.On(fault.NameShort) {
+		errs = append(errs, field.TooLong(metadataPath.Child("name"), svc.Name, 24))
+	}
+	if r.faults.On(fault.FinalizersUnqualified) {
+		return errs
+	}
 	return append(errs, validateFinalizers(svc)...)
 }
 
@@ -45,7 +60,10 @@ func validateFinalizers(svc *corev1.Service) (errs field.ErrorList) {
 func (r *Rules) validateTopologyAnnotations(svc *corev1.Service) field.ErrorList {
 	mode, set := svc.Annotations[corev1.AnnotationTopologyMode]
 	hints, deprecated := svc.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
-	if set && deprecated && mode != hints {
+	if deprecated && r.faults.On(fault.TopologyDeprecatedGone) {
+		return field.ErrorList{field.Forbidden(metadataPath.Child("annotations").Key(corev1.DeprecatedAnnotationTopologyAwareHints), "is gone")}
+	}
+	if set && deprecated && mode != hints && !r.faults.On(fault.TopologyMismatchAccepted) {
 		return field.ErrorList{field.Invalid(metadataPath.Child("annotations").Key(corev1.AnnotationTopologyMode), mode,
 			"must match annotations["+corev1.DeprecatedAnnotationTopologyAwareHints+"] when both are specified")}
 	}

@@ -1,12 +1,14 @@
 package service
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"github.com/service-conformance/conformance/framework/reference/allocator"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
@@ -14,11 +16,11 @@ func nodePortPath(i int) *field.Path { return portsPath.Index(i).Child("nodePort
 
 // wantsNodePorts reports whether ports without a node port get one. A load balancer may be able to do without; node ports
 // that the client names are honored even so.
-func wantsNodePorts(svc *corev1.Service) bool {
-	if isLoadBalancer(svc) {
+func (r *Rules) wantsNodePorts(svc *corev1.Service) bool {
+	if isLoadBalancer(svc) && !r.faults.On(fault.BalancerNodePortsAlways) {
 		return svc.Spec.AllocateLoadBalancerNodePorts == nil || *svc.Spec.AllocateLoadBalancerNodePorts
 	}
-	return svc.Spec.Type == corev1.ServiceTypeNodePort
+	return hasNodePorts(svc)
 }
 
 // nodePortsOf returns the node ports that a Service names, each once.
@@ -42,7 +44,7 @@ func nodePortsHeld(svc *corev1.Service) []int {
 // keepNodePorts: an update that leaves node ports out keeps them. A port is recognized by its name, and a node port is not
 // kept where the request uses it for another port.
 func (r *Rules) keepNodePorts(svc, old *corev1.Service) {
-	if !wantsNodePorts(old) || !wantsNodePorts(svc) {
+	if !r.wantsNodePorts(old) || !r.wantsNodePorts(svc) || r.faults.On(fault.NodePortReassigned) {
 		return
 	}
 	named := nodePortsOf(svc)
@@ -68,6 +70,7 @@ func (r *Rules) allocateNodePorts(tx *Transaction, svc, old *corev1.Service) err
 			svc.Spec.Ports[i].NodePort = 0
 		}
 	}
+	r.dropNodePorts(svc, old)
 	if hasNodePorts(svc) {
 		if err := r.takeNamedNodePorts(tx, svc, old); err != nil {
 			return err
@@ -76,7 +79,7 @@ func (r *Rules) allocateNodePorts(tx *Transaction, svc, old *corev1.Service) err
 	if err := r.takeNamedHealthCheckNodePort(tx, svc, old); err != nil {
 		return err
 	}
-	if wantsNodePorts(svc) && !r.faults.On(fault.TypeNoNodePorts) {
+	if r.wantsNodePorts(svc) && !r.faults.On(fault.TypeNoNodePorts) {
 		if err := r.takeMissingNodePorts(tx, svc, old); err != nil {
 			return err
 		}
@@ -91,6 +94,21 @@ func (r *Rules) allocateNodePorts(tx *Transaction, svc, old *corev1.Service) err
 	return nil
 }
 
+// dropNodePorts is where faults forget node ports that the client chose.
+func (r *Rules) dropNodePorts(svc, old *corev1.Service) {
+	var held []int
+	if old != nil {
+		held = nodePortsHeld(old)
+	}
+	for i := range svc.Spec.Ports {
+		chosen := !slices.Contains(held, int(svc.Spec.Ports[i].NodePort))
+		if chosen && hasNodePorts(svc) && r.faults.On(fault.NodePortIgnored) ||
+			isLoadBalancer(svc) && !r.wantsNodePorts(svc) && r.faults.On(fault.BalancerNodePortsDropped) {
+			svc.Spec.Ports[i].NodePort = 0
+		}
+	}
+}
+
 // takeNamedNodePorts takes the node ports that the client chose.
 func (r *Rules) takeNamedNodePorts(tx *Transaction, svc, old *corev1.Service) error {
 	var held []int
@@ -99,10 +117,17 @@ func (r *Rules) takeNamedNodePorts(tx *Transaction, svc, old *corev1.Service) er
 	}
 	for i := range svc.Spec.Ports {
 		number := svc.Spec.Ports[i].NodePort
-		if number == 0 || slices.Contains(held, int(number)) || sharesNodePort(svc, i, old == nil) {
+		if number == 0 || slices.Contains(held, int(number)) || sharesNodePort(svc, i, old == nil && !r.faults.On(fault.NodePortForTwo)) {
 			continue
 		}
-		if err := tx.takePort(int(number)); err != nil {
+		err := tx.takePort(int(number))
+		if outside := new(*allocator.PortNotInRangeError); errors.As(err, outside) && r.faults.On(fault.NodePortAnyNumber) {
+			continue
+		}
+		if errors.Is(err, allocator.ErrAllocated) && r.faults.On(fault.NodePortTwice) {
+			continue
+		}
+		if err != nil {
 			return refuseNodePort(svc, i, err)
 		}
 	}
@@ -123,7 +148,7 @@ func sharesNodePort(svc *corev1.Service, i int, isNew bool) bool {
 func (r *Rules) takeMissingNodePorts(tx *Transaction, svc, old *corev1.Service) error {
 	for i := range svc.Spec.Ports {
 		port := &svc.Spec.Ports[i]
-		if port.NodePort != 0 {
+		if port.NodePort != 0 || i > 0 && r.faults.On(fault.NodePortFirstOnly) {
 			continue
 		}
 		if old == nil {
@@ -152,7 +177,7 @@ func nodePortOf(svc *corev1.Service, port int32) int32 {
 
 // freeNodePorts gives back the node ports that an update drops.
 func (r *Rules) freeNodePorts(tx *Transaction, svc, old *corev1.Service) {
-	if !hasNodePorts(svc) && r.faults.On(fault.TypeChangeLeaksNodePorts) {
+	if !hasNodePorts(svc) && r.faults.On(fault.TypeChangeLeaksNodePorts) || r.faults.On(fault.NodePortLeaks) {
 		return
 	}
 	named := nodePortsHeld(svc)
@@ -163,6 +188,14 @@ func (r *Rules) freeNodePorts(tx *Transaction, svc, old *corev1.Service) {
 	}
 }
 
+// nodePortsFreedWith returns the node ports that are free when a Service is deleted.
+func (r *Rules) nodePortsFreedWith(svc *corev1.Service) []int {
+	if r.faults.On(fault.NodePortOnAlias) || r.faults.On(fault.NodePortNotCleared) {
+		return nodePortsOf(svc)
+	}
+	return nodePortsHeld(svc)
+}
+
 // refuseNodePort: a node port that is out of range or in use makes the request fail.
 func refuseNodePort(svc *corev1.Service, i int, err error) error {
 	number := svc.Spec.Ports[i].NodePort
@@ -171,7 +204,7 @@ func refuseNodePort(svc *corev1.Service, i int, err error) error {
 
 // clearNodePorts: a change to a type without node ports clears them, unless the request adds one as well.
 func (r *Rules) clearNodePorts(svc, old *corev1.Service) {
-	if !hasNodePorts(old) || hasNodePorts(svc) {
+	if !hasNodePorts(old) || hasNodePorts(svc) || r.faults.On(fault.NodePortNotCleared) {
 		return
 	}
 	held := nodePortsOf(old)
@@ -187,7 +220,10 @@ func (r *Rules) clearNodePorts(svc, old *corev1.Service) {
 
 // validateNodePortsNeeded: only a type with node ports may name one.
 func (r *Rules) validateNodePortsNeeded(svc *corev1.Service) (errs field.ErrorList) {
-	if svc.Spec.Type != corev1.ServiceTypeClusterIP && svc.Spec.Type != corev1.ServiceTypeExternalName {
+	if svc.Spec.Type != corev1.ServiceTypeClusterIP && svc.Spec.Type != corev1.ServiceTypeExternalName || r.faults.On(fault.NodePortNotCleared) {
+		return nil
+	}
+	if hasClusterIP(svc) && r.faults.On(fault.NodePortOnClusterIP) || !hasClusterIP(svc) && r.faults.On(fault.NodePortOnAlias) {
 		return nil
 	}
 	for i := range svc.Spec.Ports {
@@ -208,7 +244,10 @@ func (r *Rules) validateNodePortsUnique(svc *corev1.Service) (errs field.ErrorLi
 	for i := range svc.Spec.Ports {
 		port := &svc.Spec.Ports[i]
 		k := key{port.Protocol, port.NodePort}
-		if port.NodePort != 0 && seen[k] {
+		if r.faults.On(fault.NodePortNotShared) {
+			k.protocol = ""
+		}
+		if port.NodePort != 0 && seen[k] && !r.faults.On(fault.NodePortForTwo) {
 			errs = append(errs, field.Duplicate(nodePortPath(i), port.NodePort))
 		}
 		seen[k] = true

@@ -1,12 +1,16 @@
 package service
 
 import (
+	"cmp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 var (
@@ -18,18 +22,34 @@ var (
 func (r *Rules) defaultPorts(svc *corev1.Service) {
 	for i := range svc.Spec.Ports {
 		port := &svc.Spec.Ports[i]
+		if port.Port == 0 && r.faults.On(fault.PortDefault80) {
+			port.Port = 80
+		}
 		if port.Protocol == "" {
 			port.Protocol = corev1.ProtocolTCP
+			if r.faults.On(fault.ProtocolDefaultUDP) {
+				port.Protocol = corev1.ProtocolUDP
+			}
 		}
 		if port.TargetPort == intstr.FromInt32(0) || port.TargetPort == intstr.FromString("") {
 			port.TargetPort = intstr.FromInt32(port.Port)
+			if r.faults.On(fault.TargetPortOfFirst) {
+				port.TargetPort = intstr.FromInt32(svc.Spec.Ports[0].Port)
+			}
 		}
+		if port.TargetPort.Type == intstr.String && r.faults.On(fault.TargetPortNameLost) {
+			port.TargetPort = intstr.FromInt32(port.Port)
+		}
+	}
+	if r.faults.On(fault.PortsSorted) {
+		slices.SortStableFunc(svc.Spec.Ports, func(a, b corev1.ServicePort) int { return cmp.Compare(a.Port, b.Port) })
 	}
 }
 
 // validatePortsPresent: there is a port, unless the Service has no virtual IP.
 func (r *Rules) validatePortsPresent(svc *corev1.Service) field.ErrorList {
-	if len(svc.Spec.Ports) == 0 && hasClusterIP(svc) && !isHeadless(svc) {
+	needed := hasClusterIP(svc) && !isHeadless(svc) && !r.faults.On(fault.PortsOptional) || r.faults.On(fault.PortsAlwaysNeeded)
+	if len(svc.Spec.Ports) == 0 && needed {
 		return field.ErrorList{field.Required(portsPath, "")}
 	}
 	return nil
@@ -37,12 +57,22 @@ func (r *Rules) validatePortsPresent(svc *corev1.Service) field.ErrorList {
 
 // validatePorts holds the rules for each entry of ports.
 func (r *Rules) validatePorts(svc *corev1.Service) (errs field.ErrorList) {
+	if isLoadBalancer(svc) && r.faults.On(fault.BalancerSingleProtocol) {
+		for i := range svc.Spec.Ports {
+			if svc.Spec.Ports[i].Protocol != svc.Spec.Ports[0].Protocol {
+				errs = append(errs, field.Invalid(portsPath.Index(i).Child("protocol"), svc.Spec.Ports[i].Protocol, "all ports must have one protocol"))
+			}
+		}
+	}
 	for i := range svc.Spec.Ports {
 		port, path := &svc.Spec.Ports[i], portsPath.Index(i)
 		errs = append(errs, r.validatePortName(svc, i)...)
 		errs = append(errs, r.validatePortNumber(port.Port, path.Child("port"))...)
 		errs = append(errs, r.validateProtocol(port.Protocol, path.Child("protocol"))...)
 		errs = append(errs, r.validateTargetPort(port.TargetPort, path.Child("targetPort"))...)
+		if isHeadless(svc) && port.TargetPort != intstr.FromInt32(port.Port) && r.faults.On(fault.TargetPortSameNoVIP) {
+			errs = append(errs, field.Invalid(path.Child("targetPort"), port.TargetPort.String(), "must be the port"))
+		}
 		errs = append(errs, r.validateAppProtocol(port.AppProtocol, path.Child("appProtocol"))...)
 	}
 	return errs
@@ -52,15 +82,22 @@ func (r *Rules) validatePorts(svc *corev1.Service) (errs field.ErrorList) {
 func (r *Rules) validatePortName(svc *corev1.Service, i int) (errs field.ErrorList) {
 	name, path := svc.Spec.Ports[i].Name, portsPath.Index(i).Child("name")
 	if name == "" {
-		if len(svc.Spec.Ports) > 1 {
+		if len(svc.Spec.Ports) > 1 && !r.faults.On(fault.PortNameNever) || r.faults.On(fault.PortNameAlways) {
 			errs = append(errs, field.Required(path, ""))
 		}
 		return errs
 	}
-	for _, msg := range validation.IsDNS1123Label(name) {
+	syntax := validation.IsDNS1123Label
+	if r.faults.On(fault.PortNameDots) {
+		syntax = validation.IsDNS1123Subdomain
+	}
+	if r.faults.On(fault.PortNameShort) {
+		syntax = validation.IsValidPortName
+	}
+	for _, msg := range syntax(name) {
 		errs = append(errs, field.Invalid(path, name, msg))
 	}
-	if slices.ContainsFunc(svc.Spec.Ports[:i], func(p corev1.ServicePort) bool { return p.Name == name }) {
+	if !r.faults.On(fault.PortNamesRepeated) && slices.ContainsFunc(svc.Spec.Ports[:i], func(p corev1.ServicePort) bool { return p.Name == name }) {
 		errs = append(errs, field.Duplicate(path, name))
 	}
 	return errs
@@ -68,6 +105,12 @@ func (r *Rules) validatePortName(svc *corev1.Service, i int) (errs field.ErrorLi
 
 // validatePortNumber: a port is 1 to 65535.
 func (r *Rules) validatePortNumber(port int32, path *field.Path) (errs field.ErrorList) {
+	if r.faults.On(fault.PortNumberUnchecked) {
+		return nil
+	}
+	if port == 65535 && r.faults.On(fault.PortNumberBelow65535) {
+		errs = append(errs, field.Invalid(path, port, "must be less than 65535"))
+	}
 	for _, msg := range validation.IsValidPortNum(int(port)) {
 		errs = append(errs, field.Invalid(path, port, msg))
 	}
@@ -79,7 +122,8 @@ func (r *Rules) validateProtocol(protocol corev1.Protocol, path *field.Path) fie
 	switch {
 	case protocol == "":
 		return field.ErrorList{field.Required(path, "")}
-	case !slices.Contains(protocols, protocol):
+	case r.faults.On(fault.ProtocolUnchecked):
+	case !slices.Contains(protocols, protocol) || protocol == corev1.ProtocolSCTP && r.faults.On(fault.SCTPRefused):
 		return field.ErrorList{field.NotSupported(path, protocol, protocols)}
 	}
 	return nil
@@ -91,7 +135,14 @@ func (r *Rules) validateTargetPort(port intstr.IntOrString, path *field.Path) (e
 	if port.Type == intstr.Int {
 		return r.validatePortNumber(port.IntVal, path)
 	}
-	for _, msg := range validation.IsValidPortName(port.StrVal) {
+	syntax := validation.IsValidPortName
+	if r.faults.On(fault.TargetPortAnyLabel) {
+		syntax = validation.IsDNS1123Label
+	}
+	if port.StrVal != "" && port.StrVal[0] <= '9' && r.faults.On(fault.TargetPortLetterFirst) {
+		errs = append(errs, field.Invalid(path, port.StrVal, "must begin with a letter"))
+	}
+	for _, msg := range syntax(port.StrVal) {
 		errs = append(errs, field.Invalid(path, port.StrVal, msg))
 	}
 	return errs
@@ -99,8 +150,14 @@ func (r *Rules) validateTargetPort(port intstr.IntOrString, path *field.Path) (e
 
 // validateAppProtocol: an application protocol has the syntax of a label key. Names are not checked against any registry.
 func (r *Rules) validateAppProtocol(protocol *string, path *field.Path) field.ErrorList {
-	if protocol == nil {
+	if protocol == nil || r.faults.On(fault.AppProtocolUnchecked) {
 		return nil
+	}
+	prefix, _, prefixed := strings.Cut(*protocol, "/")
+	kubernetes := prefixed && prefix == "kubernetes.io"
+	if *protocol != strings.ToLower(*protocol) && r.faults.On(fault.AppProtocolLowerCase) || !prefixed && r.faults.On(fault.AppProtocolPrefixNeeded) ||
+		prefixed && !kubernetes && r.faults.On(fault.AppProtocolNoForeign) || kubernetes && r.faults.On(fault.AppProtocolNoKubernetes) {
+		return field.ErrorList{field.Invalid(path, *protocol, "is not known")}
 	}
 	return validateQualifiedName(*protocol, path)
 }
@@ -123,7 +180,10 @@ func (r *Rules) validatePortsUnique(svc *corev1.Service) (errs field.ErrorList) 
 	for i := range svc.Spec.Ports {
 		port := &svc.Spec.Ports[i]
 		k := key{port.Protocol, port.Port}
-		if seen[k] {
+		if r.faults.On(fault.PortsDistinctByNumber) {
+			k.protocol = ""
+		}
+		if seen[k] && !r.faults.On(fault.PortsRepeated) {
 			errs = append(errs, field.Duplicate(portsPath.Index(i), corev1.ServicePort{Protocol: port.Protocol, Port: port.Port}))
 		}
 		seen[k] = true

@@ -15,6 +15,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
 	"github.com/service-conformance/conformance/framework/reference/fault"
@@ -83,7 +84,7 @@ func New(config Config) (*Rules, error) {
 		version:    v,
 		onAllocate: config.OnAllocate,
 		onRelease:  config.OnRelease,
-		ips:        addresses{newAllocator: config.NewAllocator, inUse: map[netip.Addr]use{}},
+		ips:        addresses{newAllocator: config.NewAllocator, faults: config.Faults, inUse: map[netip.Addr]use{}},
 	}
 	if r.onAllocate == nil {
 		r.onAllocate = func(netip.Addr, *corev1.Service) {}
@@ -116,12 +117,35 @@ func (r *Rules) Default(svc *corev1.Service) {
 	r.defaultInternalTrafficPolicy(svc)
 	r.defaultAllocateLoadBalancerNodePorts(svc)
 	r.defaultIPMode(svc)
+	r.mendOptional(svc)
+}
+
+// mendOptional is where faults change optional fields that have no default.
+func (r *Rules) mendOptional(svc *corev1.Service) {
+	spec := &svc.Spec
+	if r.faults.On(fault.PublishNotReadyAlways) {
+		spec.PublishNotReadyAddresses = true
+	}
+	if spec.TrafficDistribution == nil && r.faults.On(fault.DistributionDefaulted) {
+		spec.TrafficDistribution = ptr.To(corev1.ServiceTrafficDistributionPreferClose)
+	}
+	if r.faults.On(fault.BalancerClassDropped) {
+		spec.LoadBalancerClass = nil
+	}
+	if spec.LoadBalancerClass == nil && isLoadBalancer(svc) && r.faults.On(fault.BalancerClassDefaulted) {
+		spec.LoadBalancerClass = ptr.To("example.com/default")
+	}
+	if r.faults.On(fault.BalancerIPDropped) {
+		spec.LoadBalancerIP = ""
+	}
 }
 
 // Create prepares a new, defaulted Service in place: it allocates what the Service needs, then validates it. A refusal is an
 // *apierrors.StatusError, and then, as in a dry run, nothing stays allocated.
 func (r *Rules) Create(svc *corev1.Service, dryRun bool) (*Transaction, error) {
-	svc.Status = corev1.ServiceStatus{}
+	if !r.faults.On(fault.StatusOnCreate) {
+		svc.Status = corev1.ServiceStatus{}
+	}
 	if r.faults.On(fault.CreateDropsFields) {
 		dropChanges(svc, &corev1.Service{})
 	}
@@ -129,13 +153,23 @@ func (r *Rules) Create(svc *corev1.Service, dryRun bool) (*Transaction, error) {
 		svc.Spec.ClusterIPs = nil
 		defer func() { svc.Spec.ClusterIPs = blank }()
 	}
+	r.mendAllocation(svc)
 	r.normalizeClusterIPs(svc, nil)
 	return r.transact(dryRun, svc, func(tx *Transaction) error {
 		if err := r.initIPFamilies(svc, nil); err != nil {
 			return err
 		}
+		if err := r.refuseByBug(svc, nil); err != nil {
+			return err
+		}
 		if err := r.allocateClusterIPs(tx, svc); err != nil {
 			return err
+		}
+		if err := r.takeHidden(tx, svc); err != nil {
+			return err
+		}
+		if r.faults.On(fault.ExternalIPsAllocated) {
+			r.takeExternalIPs(tx, svc)
 		}
 		return r.allocateNodePorts(tx, svc, nil)
 	}, func() field.ErrorList { return r.validateCreate(svc) })
@@ -146,7 +180,16 @@ func (r *Rules) Create(svc *corev1.Service, dryRun bool) (*Transaction, error) {
 // validates. The metadata that a server fills in (resource version, UID, creation time) is filled in already. A refusal is
 // an *apierrors.StatusError, and then, as in a dry run, nothing changes.
 func (r *Rules) Update(svc, old *corev1.Service, dryRun bool) (*Transaction, error) {
-	svc.Status = old.Status
+	switch {
+	case r.faults.On(fault.StatusOnUpdate):
+	case r.faults.On(fault.StatusClearedBySpec):
+		svc.Status = corev1.ServiceStatus{}
+	default:
+		svc.Status = old.Status
+	}
+	if err := r.refuseByBug(svc, old); err != nil {
+		return nil, err
+	}
 	r.keepAllocated(svc, old)
 	r.normalizeClusterIPs(svc, old)
 	return r.transact(dryRun, svc, func(tx *Transaction) error {
@@ -166,7 +209,16 @@ func (r *Rules) Update(svc, old *corev1.Service, dryRun bool) (*Transaction, err
 // UpdateStatus prepares a change of the status subresource in place: the specification stays as it is stored. A refusal is
 // an *apierrors.StatusError.
 func (r *Rules) UpdateStatus(svc, old *corev1.Service) error {
-	svc.Spec = *old.Spec.DeepCopy()
+	if !r.faults.On(fault.StatusTakesSpec) {
+		svc.Spec = *old.Spec.DeepCopy()
+	}
+	if r.faults.On(fault.StatusNotStored) {
+		svc.Status = *old.Status.DeepCopy()
+	}
+	if r.faults.On(fault.StatusKeepsMetadata) {
+		svc.Labels, svc.Annotations = old.Labels, old.Annotations
+	}
+	r.dropStatus(svc, old)
 	return refusal(svc, r.validateStatusUpdate(svc, old))
 }
 
@@ -182,7 +234,7 @@ func (r *Rules) Adopt(svc *corev1.Service) error {
 		}
 	}
 	ports := nodePortsHeld(svc)
-	if needsHealthCheckNodePort(svc) {
+	if r.needsHealthCheckNodePort(svc) {
 		ports = append(ports, int(svc.Spec.HealthCheckNodePort))
 	}
 	for _, port := range ports {
@@ -197,21 +249,25 @@ func (r *Rules) Adopt(svc *corev1.Service) error {
 func (r *Rules) Delete(svc *corev1.Service) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, ip := range clusterIPsOf(svc) {
-		r.ips.release(ip)
-		r.onRelease(ip)
+	if !r.faults.On(fault.DeleteKeepsAddress) {
+		for _, ip := range clusterIPsOf(svc) {
+			r.ips.release(ip)
+			r.onRelease(ip)
+		}
 	}
-	for _, port := range nodePortsHeld(svc) {
-		r.ports.Release(port)
+	if !r.faults.On(fault.PortRangeDeleteKeeps) {
+		for _, port := range r.nodePortsFreedWith(svc) {
+			r.ports.Release(port)
+		}
 	}
-	if needsHealthCheckNodePort(svc) {
+	if r.needsHealthCheckNodePort(svc) && !r.faults.On(fault.HealthCheckDeletionLeaks) {
 		r.ports.Release(int(svc.Spec.HealthCheckNodePort))
 	}
 }
 
 // View changes a stored Service to what a reader sees: internalTrafficPolicy is not shown for ExternalName.
 func (r *Rules) View(svc *corev1.Service) {
-	if svc.Spec.Type == corev1.ServiceTypeExternalName {
+	if svc.Spec.Type == corev1.ServiceTypeExternalName && !r.faults.On(fault.InternalPolicyOnAlias) {
 		svc.Spec.InternalTrafficPolicy = nil
 	}
 	if r.faults.On(fault.ClusterIPsNotShown) {

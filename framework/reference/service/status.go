@@ -3,6 +3,7 @@ package service
 import (
 	"regexp"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apiequality "k8s.io/apimachinery/pkg/api/equality"
@@ -10,6 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 var (
@@ -25,14 +28,33 @@ func (r *Rules) defaultIPMode(svc *corev1.Service) {
 	for i := range svc.Status.LoadBalancer.Ingress {
 		if ingress := &svc.Status.LoadBalancer.Ingress[i]; ingress.IP != "" && ingress.IPMode == nil {
 			ingress.IPMode = ptr.To(corev1.LoadBalancerIPModeVIP)
+			if r.faults.On(fault.IPModeDefaultProxy) {
+				ingress.IPMode = ptr.To(corev1.LoadBalancerIPModeProxy)
+			}
 		}
 	}
 }
 
 // clearLoadBalancerStatus: a Service that is no load balancer has no status of one.
 func (r *Rules) clearLoadBalancerStatus(svc *corev1.Service) {
-	if !isLoadBalancer(svc) {
+	if !isLoadBalancer(svc) && !r.faults.On(fault.IngressNotCleared) {
 		svc.Status.LoadBalancer = corev1.LoadBalancerStatus{}
+	}
+}
+
+// dropStatus is where faults lose parts of a status that is written.
+func (r *Rules) dropStatus(svc, old *corev1.Service) {
+	ingress := svc.Status.LoadBalancer.Ingress
+	if r.faults.On(fault.ConditionsDropped) {
+		svc.Status.Conditions = old.Status.Conditions
+	}
+	if len(ingress) > 1 && r.faults.On(fault.IngressFirstOnly) {
+		svc.Status.LoadBalancer.Ingress = ingress[:1]
+	}
+	for i := range ingress {
+		if r.faults.On(fault.PortStatusDropped) {
+			ingress[i].Ports = nil
+		}
 	}
 }
 
@@ -46,7 +68,7 @@ func (r *Rules) validateStatusUpdate(svc, old *corev1.Service) field.ErrorList {
 // validateLoadBalancerStatus: only a load balancer has ingress points. Those that are stored may stay as they are.
 func (r *Rules) validateLoadBalancerStatus(svc, old *corev1.Service) (errs field.ErrorList) {
 	ingress := svc.Status.LoadBalancer.Ingress
-	if len(ingress) > 0 && !isLoadBalancer(svc) {
+	if len(ingress) > 0 && !isLoadBalancer(svc) && !r.faults.On(fault.IngressAnyType) {
 		return field.ErrorList{field.Forbidden(ingressPath, "may only be used when `spec.type` is 'LoadBalancer'")}
 	}
 	var storedIPs []string
@@ -55,6 +77,9 @@ func (r *Rules) validateLoadBalancerStatus(svc, old *corev1.Service) (errs field
 	}
 	for i := range ingress {
 		path := ingressPath.Index(i)
+		if ingress[i].IP == "" && r.faults.On(fault.IngressHostnameAlone) {
+			errs = append(errs, field.Required(path.Child("ip"), ""))
+		}
 		errs = append(errs, r.validateIngressIP(ingress[i].IP, path.Child("ip"), storedIPs)...)
 		errs = append(errs, r.validateIPMode(&ingress[i], path.Child("ipMode"))...)
 		errs = append(errs, r.validateIngressHostname(ingress[i].Hostname, path.Child("hostname"))...)
@@ -65,10 +90,13 @@ func (r *Rules) validateLoadBalancerStatus(svc, old *corev1.Service) (errs field
 
 // validateIngressIP: the address of an ingress point is one.
 func (r *Rules) validateIngressIP(ip string, path *field.Path, stored []string) field.ErrorList {
-	if ip == "" {
+	if ip == "" || r.faults.On(fault.IngressIPUnchecked) {
 		return nil
 	}
-	return validation.IsValidIPForLegacyField(path, ip, r.version.strictIPs(), stored)
+	if addr, ok := parseIP(ip); ok && addr.Is6() && r.faults.On(fault.IngressIPv4Only) {
+		return field.ErrorList{field.Invalid(path, ip, "must be an IPv4 address")}
+	}
+	return validation.IsValidIPForLegacyField(path, ip, r.version.strictIPs() && !r.faults.On(fault.IngressIPSloppy), stored)
 }
 
 // validateIPMode: the mode says how packets to an address arrive, so there is one exactly if there is an address.
@@ -78,9 +106,10 @@ func (r *Rules) validateIPMode(ingress *corev1.LoadBalancerIngress, path *field.
 		if ingress.IP != "" {
 			return field.ErrorList{field.Required(path, "must be specified when `ip` is set")}
 		}
+	case ingress.IP == "" && r.faults.On(fault.IPModeWithoutIP), r.faults.On(fault.IPModeUnchecked):
 	case ingress.IP == "":
 		return field.ErrorList{field.Forbidden(path, "may not be specified when `ip` is not set")}
-	case !slices.Contains(ipModes, *ingress.IPMode):
+	case !slices.Contains(ipModes, *ingress.IPMode) || *ingress.IPMode == corev1.LoadBalancerIPModeProxy && r.faults.On(fault.IPModeVIPOnly):
 		return field.ErrorList{field.NotSupported(path, *ingress.IPMode, ipModes)}
 	}
 	return nil
@@ -88,7 +117,7 @@ func (r *Rules) validateIPMode(ingress *corev1.LoadBalancerIngress, path *field.
 
 // validateIngressHostname: the hostname of an ingress point is a DNS name, and no address.
 func (r *Rules) validateIngressHostname(hostname string, path *field.Path) (errs field.ErrorList) {
-	if hostname == "" {
+	if hostname == "" || r.faults.On(fault.IngressHostnameUnchecked) {
 		return nil
 	}
 	for _, msg := range validation.IsDNS1123Subdomain(hostname) {
@@ -108,6 +137,9 @@ const maxPortErrorLength = 316
 
 // validatePortStatus: the status of a port names the port and its protocol, and an error has the form of a name.
 func (r *Rules) validatePortStatus(ports []corev1.PortStatus, path *field.Path) (errs field.ErrorList) {
+	if r.faults.On(fault.PortStatusUnchecked) {
+		return nil
+	}
 	for i := range ports {
 		port, path := &ports[i], path.Index(i)
 		errs = append(errs, r.validatePortNumber(port.Port, path.Child("port"))...)
@@ -117,7 +149,7 @@ func (r *Rules) validatePortStatus(ports []corev1.PortStatus, path *field.Path) 
 		}
 		if len(*port.Error) > maxPortErrorLength {
 			errs = append(errs, field.TooLong(path.Child("error"), *port.Error, maxPortErrorLength))
-		} else if !portErrorSyntax.MatchString(*port.Error) {
+		} else if !portErrorSyntax.MatchString(*port.Error) || strings.Contains(*port.Error, "/") && r.faults.On(fault.PortErrorBuiltInOnly) {
 			errs = append(errs, field.Invalid(path.Child("error"), *port.Error, "must be a CamelCase name, or foo.example.com/CamelCase"))
 		}
 	}
@@ -126,7 +158,7 @@ func (r *Rules) validatePortStatus(ports []corev1.PortStatus, path *field.Path) 
 
 // validateConditions: conditions are complete and each type occurs once. Those that are stored may stay as they are.
 func (r *Rules) validateConditions(svc, old *corev1.Service) field.ErrorList {
-	if apiequality.Semantic.DeepEqual(svc.Status.Conditions, old.Status.Conditions) {
+	if apiequality.Semantic.DeepEqual(svc.Status.Conditions, old.Status.Conditions) || r.faults.On(fault.ConditionsUnchecked) {
 		return nil
 	}
 	return metav1validation.ValidateConditions(svc.Status.Conditions, statusPath.Child("conditions"))

@@ -31,8 +31,10 @@ func (r *Rules) transact(dryRun bool, owner *corev1.Service, allocate func(*Tran
 		tx.undo()
 	}
 	r.mu.Unlock()
-	if err == nil {
+	if err == nil && !(dryRun && r.faults.On(fault.DryRunNotValidated)) {
 		err = refusal(owner, validate())
+	} else {
+		err = r.unexplained(err)
 	}
 	if err != nil {
 		switch {
@@ -68,6 +70,7 @@ func (t *Transaction) Rollback() {
 }
 
 func (t *Transaction) undo() {
+	t.keepByBug()
 	for _, ip := range t.takenIPs {
 		t.rules.ips.release(ip)
 		if !t.dryRun {
@@ -75,7 +78,9 @@ func (t *Transaction) undo() {
 		}
 	}
 	for _, port := range t.takenPorts {
-		t.rules.ports.Release(port)
+		if t.dryRun || !t.rules.faults.On(fault.NodePortRefusalLeaks) {
+			t.rules.ports.Release(port)
+		}
 	}
 	t.forget()
 }
@@ -87,6 +92,9 @@ func (t *Transaction) forget() {
 // takeIP takes the address that the client chose.
 func (t *Transaction) takeIP(ip netip.Addr) error {
 	if err := t.rules.ips.allocate(ip); err != nil {
+		if t.overlooks(ip, err) {
+			return nil
+		}
 		return err
 	}
 	t.tookIP(ip)
@@ -95,6 +103,9 @@ func (t *Transaction) takeIP(ip netip.Addr) error {
 
 // takeNextIP takes an address of a family.
 func (t *Transaction) takeNextIP(family corev1.IPFamily) (netip.Addr, error) {
+	if ip, err, decided := t.takesNone(family); decided {
+		return ip, err
+	}
 	ip, err := t.rules.ips.allocateNext(family)
 	if err != nil {
 		return netip.Addr{}, err
@@ -108,14 +119,22 @@ func (t *Transaction) tookIP(ip netip.Addr) {
 	if !t.dryRun {
 		t.rules.onAllocate(ip, t.owner)
 	}
+	t.letGo(ip)
 }
 
 // freeIP gives an address back when the write has succeeded.
-func (t *Transaction) freeIP(ip netip.Addr) { t.freedIPs = append(t.freedIPs, ip) }
+func (t *Transaction) freeIP(ip netip.Addr) {
+	if !t.rules.faults.On(fault.UpdateKeepsAddress) {
+		t.freedIPs = append(t.freedIPs, ip)
+	}
+}
 
 // takePort takes the node port that the client chose.
 func (t *Transaction) takePort(port int) error {
 	if err := t.rules.ports.Allocate(port); err != nil {
+		if t.overlooksPort(err) {
+			return nil
+		}
 		return err
 	}
 	t.takenPorts = append(t.takenPorts, port)
@@ -132,4 +151,9 @@ func (t *Transaction) takeNextPort() (int, error) {
 }
 
 // freePort gives a node port back when the write has succeeded.
-func (t *Transaction) freePort(port int) { t.freedPorts = append(t.freedPorts, port) }
+func (t *Transaction) freePort(port int) {
+	t.freedPorts = append(t.freedPorts, port)
+	if !t.dryRun && t.rules.faults.On(fault.NodePortRefusalFrees) {
+		t.rules.ports.Release(port)
+	}
+}

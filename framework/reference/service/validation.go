@@ -2,6 +2,7 @@ package service
 
 import (
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
@@ -58,8 +59,20 @@ func (r *Rules) validateHeadless(svc *corev1.Service) field.ErrorList {
 
 // validateSelector: keys and values have label syntax.
 func (r *Rules) validateSelector(svc *corev1.Service) field.ErrorList {
-	if svc.Spec.Selector == nil {
+	path, selector := specPath.Child("selector"), svc.Spec.Selector
+	switch {
+	case len(selector) == 0 && hasClusterIP(svc) && svc.Namespace != metav1.NamespaceDefault && r.faults.On(fault.SelectorNeeded):
+		return field.ErrorList{field.Required(path, "")}
+	case len(selector) > 0 && !hasClusterIP(svc) && r.faults.On(fault.SelectorNoAlias):
+		return field.ErrorList{field.Forbidden(path, "may not be set for ExternalName services")}
+	case r.faults.On(fault.SelectorUnchecked):
 		return nil
 	}
-	return metav1validation.ValidateLabels(svc.Spec.Selector, specPath.Child("selector"))
+	errs := metav1validation.ValidateLabels(selector, path)
+	for key, value := range selector {
+		if value == "" && r.faults.On(fault.SelectorEmptyValue) {
+			errs = append(errs, field.Required(path.Key(key), ""))
+		}
+	}
+	return errs
 }

@@ -36,3 +36,9 @@ func (v version) preferSame() bool { return v >= 34 }
 
 // externalIPsDeprecated: the use of externalIPs is answered with a warning (KEP-5707).
 func (v version) externalIPsDeprecated() bool { return v >= 36 }
+
+// headlessWarnings: what has no effect for a headless Service is answered with a warning.
+func (v version) headlessWarnings() bool { return v >= 34 }
+
+// preferCloseDeprecated: trafficDistribution PreferClose is answered with a warning (KEP-3015).
+func (v version) preferCloseDeprecated() bool { return v >= 35 }

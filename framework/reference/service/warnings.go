@@ -13,16 +13,18 @@ import (
 // Warnings returns what a client is told, in Warning headers, about a request that is accepted: values that are ignored,
 // deprecated or written in an unusual way. Old is nil for a create; a change of the status is warned about with StatusWarnings.
 func (r *Rules) Warnings(svc, old *corev1.Service) (warnings []string) {
-	if _, set := svc.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]; set {
+	if _, set := svc.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]; set && !r.faults.On(fault.NoWarningTopologyHints) {
 		warnings = append(warnings, fmt.Sprintf("annotation %s is deprecated, please use %s instead",
 			corev1.DeprecatedAnnotationTopologyAwareHints, corev1.AnnotationTopologyMode))
 	}
 	warnings = append(warnings, r.warnOfIgnored(svc)...)
-	warnings = append(warnings, r.warnOfSyntax(svc)...)
-	if r.version.externalIPsDeprecated() && len(svc.Spec.ExternalIPs) > 0 && !isHeadless(svc) && hasClusterIP(svc) {
+	if !r.faults.On(fault.NoWarningNotCanonical) {
+		warnings = append(warnings, r.warnOfSyntax(svc)...)
+	}
+	if r.version.externalIPsDeprecated() && len(svc.Spec.ExternalIPs) > 0 && !isHeadless(svc) && hasClusterIP(svc) && !r.faults.On(fault.NoWarningExternalIPs) {
 		warnings = append(warnings, "spec.externalIPs is deprecated and may no longer be implemented in some clusters")
 	}
-	if d := svc.Spec.TrafficDistribution; r.version.preferSame() && d != nil && *d == corev1.ServiceTrafficDistributionPreferClose {
+	if d := svc.Spec.TrafficDistribution; r.version.preferCloseDeprecated() && d != nil && *d == corev1.ServiceTrafficDistributionPreferClose && !r.faults.On(fault.NoWarningPreferClose) {
 		warnings = append(warnings, fmt.Sprintf("spec.trafficDistribution: %q is deprecated; use %q",
 			corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone))
 	}
@@ -42,7 +44,7 @@ func (r *Rules) StatusWarnings(svc *corev1.Service) (warnings []string) {
 // warnOfIgnored warns of fields that have no effect for this Service.
 func (r *Rules) warnOfIgnored(svc *corev1.Service) (warnings []string) {
 	spec := &svc.Spec
-	if isHeadless(svc) {
+	if isHeadless(svc) && r.version.headlessWarnings() && !r.faults.On(fault.NoWarningHeadless) {
 		if spec.LoadBalancerIP != "" {
 			warnings = append(warnings, "spec.loadBalancerIP is ignored for headless services")
 		}
@@ -53,7 +55,7 @@ func (r *Rules) warnOfIgnored(svc *corev1.Service) (warnings []string) {
 			warnings = append(warnings, "spec.SessionAffinity is ignored for headless services")
 		}
 	}
-	if !hasClusterIP(svc) && len(spec.ExternalIPs) > 0 {
+	if !hasClusterIP(svc) && len(spec.ExternalIPs) > 0 && !r.faults.On(fault.NoWarningIgnoredIPs) {
 		warnings = append(warnings, fmt.Sprintf("spec.externalIPs is ignored when spec.type is %q", corev1.ServiceTypeExternalName))
 	}
 	if hasClusterIP(svc) && spec.ExternalName != "" && !r.faults.On(fault.ExternalNameSilent) {

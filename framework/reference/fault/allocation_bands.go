@@ -1,0 +1,36 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// The division of a Service range into bands, and which address dynamic allocation picks.
+var (
+	BandOffsetOneLess = New("band-offset-one-less", "the static band is counted from the network address and ends one address early",
+		spec.AllocBandOffsetFormula, spec.AllocUpperBandFirst, spec.AllocExample24Offset, spec.AllocExample24StaticEnd, spec.AllocExample24StaticCount,
+		spec.AllocExample24DynamicCount, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
+	BandOffsetFromUsable = New("band-offset-from-usable", "the formula is given the number of usable addresses instead of the size of the CIDR",
+		spec.AllocBandOffsetCIDRSize, spec.AllocBandOffsetSteps, spec.AllocBandOffsetFormula)
+	BandOffsetNoMinimum = New("band-offset-no-minimum", "the static band is a 16th of the range however small that is",
+		spec.AllocBandOffsetMinimum, spec.AllocBandOffsetFormula, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
+	BandOffsetNoMaximum = New("band-offset-no-maximum", "the static band is a 16th of the range however large that is",
+		spec.AllocBandOffsetMaximum, spec.AllocBandOffsetFormula, spec.AllocExample16Offset, spec.AllocExample16StaticCount, spec.AllocExample16DynamicCount)
+	OnePool = New("one-pool", "the range is not divided",
+		spec.AllocUpperBandFirst, spec.AllocBandOffsetFormula, spec.AllocExample20Offset, spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount,
+		spec.AllocExample16Offset, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
+	LowerBandFirst = New("lower-band-first", "dynamic allocation uses the lower band before the upper one",
+		spec.AllocUpperBandFirst, spec.AllocUpperBandAgain, spec.AllocDNSAddressDynamic, spec.AllocDNSAddressNotReserved, spec.AllocDualStackEachFamily)
+	LowerBandUnused = New("lower-band-unused", "dynamic allocation says that the range is full when the upper band is",
+		spec.AllocLowerBandAfterUpper, spec.AllocDNSAddressDynamic, spec.AllocExample24Size)
+	LowerBandKept = New("lower-band-kept", "dynamic allocation stays in the lower band once it has begun with it", spec.AllocUpperBandAgain)
+
+	DynamicAscending    = New("dynamic-ascending", "dynamic allocation picks the first free address of a band", spec.AllocDynamicRandom)
+	DynamicRepeated     = New("dynamic-repeated", "every eighth dynamic address is the one before it", spec.AllocConcurrentDynamic, spec.AllocDynamicFree, spec.AllocUnique)
+	DynamicIgnoresTaken = New("dynamic-ignores-taken", "dynamic allocation picks any address of the upper band, free or not",
+		spec.AllocDynamicFree, spec.AllocDynamicSkipsStatic, spec.AllocUnique)
+	DynamicStopsAtTaken = New("dynamic-stops-at-taken", "dynamic allocation fails when the first address that it picks is taken",
+		spec.AllocDynamicSkipsStatic, spec.AllocLowerBandAfterUpper)
+	DynamicOutOfRange = New("dynamic-out-of-range", "dynamic addresses come from the range after the configured one", spec.AllocDynamicInRange)
+
+	ExhaustedGivesTaken = New("exhausted-gives-taken", "an exhausted range hands out addresses in use",
+		spec.AllocExhaustedRefused, spec.AllocConcurrentLastAddress, spec.AllocExhaustedOthersUnaffected, spec.AllocUnique)
+	ExhaustedForever = New("exhausted-forever", "a range that was exhausted once stays exhausted", spec.AllocExhaustedRefused)
+)

@@ -1,0 +1,24 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// ServiceCIDR and IPAddress objects.
+var (
+	ServiceCIDRNotReady    = New("service-cidr-not-ready", "the default ServiceCIDR is never ready", spec.AllocServiceCIDRDefault)
+	ServiceCIDRNotRestored = New("service-cidr-not-restored", "the default ServiceCIDR stays away when it is deleted", spec.AllocServiceCIDRDefaultRestored)
+	ServiceCIDRIgnored     = New("service-cidr-ignored", "a ServiceCIDR that is added is stored and has no effect",
+		spec.AllocServiceCIDRAddsRange, spec.AllocServiceCIDROwnBands, spec.AllocRangeIPv430)
+	ServiceCIDRHostBits   = New("service-cidr-host-bits", "a ServiceCIDR may have bits set beyond the prefix", spec.AllocServiceCIDRValidation)
+	ServiceCIDRMutable    = New("service-cidr-mutable", "the CIDRs of a ServiceCIDR can be changed", spec.AllocServiceCIDRImmutable)
+	ServiceCIDROverlap    = New("service-cidr-overlap", "ServiceCIDRs that overlap do not know of each other's addresses", spec.AllocServiceCIDROverlapUnique)
+	ServiceCIDROnePool    = New("service-cidr-one-pool", "only the default ServiceCIDR is divided into bands", spec.AllocServiceCIDROwnBands)
+	ServiceCIDRIPv6Poison = New("service-cidr-ipv6-poison", "an IPv6 range that is too large ends allocation from all IPv6 ranges", spec.AllocRangeIPv6Shorter)
+
+	IPAddressUnlabeled   = New("ip-address-unlabeled", "the IPAddress of a Service has no labels", spec.AllocIPAddressPerClusterIP)
+	IPAddressIgnored     = New("ip-address-ignored", "an IPAddress that somebody makes reserves nothing", spec.AllocIPAddressReserves)
+	IPAddressTakenOver   = New("ip-address-taken-over", "an IPAddress that somebody makes replaces that of a Service", spec.AllocIPAddressDuplicateRefused)
+	IPAddressAnyName     = New("ip-address-any-name", "the name of an IPAddress need not be in canonical form", spec.AllocIPAddressName)
+	IPAddressMutable     = New("ip-address-mutable", "the parent of an IPAddress can be changed", spec.AllocIPAddressParent)
+	IPAddressOrphanKept  = New("ip-address-orphan-kept", "an IPAddress that no Service has stays", spec.AllocRepairUnused)
+	IPAddressNotRestored = New("ip-address-not-restored", "the IPAddress of a Service stays away when somebody deletes it", spec.AllocRepairMissing)
+)
