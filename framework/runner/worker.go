@@ -20,7 +20,9 @@ func IsWorker() bool { return os.Getenv(workerVariable) != "" }
 
 // Work runs this worker's share of the checks and returns its exit code. The flags are Ginkgo's.
 func Work() int {
-	flag.Duration("test.timeout", 0, "given by Ginkgo, without effect")
+	if flag.Lookup("test.timeout") == nil { // a test binary has it
+		flag.Duration("test.timeout", 0, "given by Ginkgo, without effect")
+	}
 	flag.Parse()
 	silence()
 	client, err := remote.Dial(os.Getenv(workerVariable))
