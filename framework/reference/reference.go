@@ -73,7 +73,7 @@ func New(options Options) (*Reference, error) {
 		open:   map[*apiserver.Server]bool{},
 	}
 	if minor >= apiserver.ServiceCIDRMinor {
-		r.capabilities = append(r.capabilities, spec.ServiceCIDRAPI, spec.ManageServiceCIDRs)
+		r.capabilities = append(r.capabilities, spec.ServiceCIDRAPI, spec.ManageServiceCIDRs, spec.ServiceCIDRController)
 	}
 	return r, nil
 }

@@ -36,27 +36,28 @@ type Capability string
 
 // The capabilities.
 const (
-	ChosenServiceCIDR   Capability = "chosen-service-cidr"  // control planes with a Service CIDR that the check names
-	ExhaustibleRange    Capability = "exhaustible-range"    // a range of its own that a check may fill
-	DualStack           Capability = "dual-stack"           // control planes with Service ranges of both IP families
-	SingleStack         Capability = "single-stack"         // control planes with a Service range of one IP family
-	ServiceCIDRAPI      Capability = "service-cidr-api"     // networking.k8s.io/v1 ServiceCIDR and IPAddress objects
-	ManageServiceCIDRs  Capability = "manage-service-cidrs" // ServiceCIDR and IPAddress objects may be written
-	RestartControlPlane Capability = "restart-control-plane"
-	EndpointControllers Capability = "endpoint-controllers" // something turns selectors into EndpointSlices
-	DataPlane           Capability = "data-plane"           // nodes, backends and clients between which traffic can be sent
-	ProxyConfiguration  Capability = "proxy-configuration"  // the service proxy can be configured and restarted
-	ProxyMetrics        Capability = "proxy-metrics"
-	IPVS                Capability = "ipvs"
-	SCTP                Capability = "sctp"
-	LoadBalancer        Capability = "load-balancer" // load-balancer addresses can be given to a Service and routed to a node
-	ClusterDNS          Capability = "cluster-dns"
-	Kubelet             Capability = "kubelet" // pods run in real containers with environment and probes
+	ChosenServiceCIDR     Capability = "chosen-service-cidr"     // control planes with a Service CIDR that the check names
+	ExhaustibleRange      Capability = "exhaustible-range"       // a range of its own that a check may fill
+	DualStack             Capability = "dual-stack"              // control planes with Service ranges of both IP families
+	SingleStack           Capability = "single-stack"            // control planes with a Service range of one IP family
+	ServiceCIDRAPI        Capability = "service-cidr-api"        // networking.k8s.io/v1 ServiceCIDR and IPAddress objects
+	ManageServiceCIDRs    Capability = "manage-service-cidrs"    // ServiceCIDR and IPAddress objects may be written
+	ServiceCIDRController Capability = "service-cidr-controller" // something holds a ServiceCIDR that is being deleted while addresses depend on it
+	RestartControlPlane   Capability = "restart-control-plane"
+	EndpointControllers   Capability = "endpoint-controllers" // something turns selectors into EndpointSlices
+	DataPlane             Capability = "data-plane"           // nodes, backends and clients between which traffic can be sent
+	ProxyConfiguration    Capability = "proxy-configuration"  // the service proxy can be configured and restarted
+	ProxyMetrics          Capability = "proxy-metrics"
+	IPVS                  Capability = "ipvs"
+	SCTP                  Capability = "sctp"
+	LoadBalancer          Capability = "load-balancer" // load-balancer addresses can be given to a Service and routed to a node
+	ClusterDNS            Capability = "cluster-dns"
+	Kubelet               Capability = "kubelet" // pods run in real containers with environment and probes
 )
 
 // Capabilities lists every known capability, for validation.
 var Capabilities = []Capability{
-	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, RestartControlPlane,
+	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, ServiceCIDRController, RestartControlPlane,
 	EndpointControllers, DataPlane, ProxyConfiguration, ProxyMetrics, IPVS, SCTP, LoadBalancer, ClusterDNS, Kubelet,
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/netip"
 	"strings"
-	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -233,6 +232,3 @@ func keepUnique(ctx context.Context, cp *check.ControlPlane, namespaces []string
 		}
 	}
 }
-
-// reuse bounds how long it may take until a freed address is handed out again.
-const reuse = 10 * time.Second

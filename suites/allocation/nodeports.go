@@ -112,7 +112,7 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 			port := nodePorts(svc)[0]
 			Expect(cp.Create(ctx, check.Service("duplicate", onNodePort(port)))).To(check.BeRefused())
 			Expect(cp.Delete(ctx, svc.Name)).To(check.BeAccepted())
-			check.Converge(ctx, fmt.Sprintf("reuse of node port %d", port), reuse, func(g Gomega) {
+			check.Converge(ctx, fmt.Sprintf("reuse of node port %d", port), named, func(g Gomega) {
 				g.Expect(cp.Create(ctx, check.Service("again", onNodePort(port)))).To(check.BeAccepted())
 			})
 		})

@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -9,6 +10,13 @@ import (
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
+)
+
+const (
+	// named bounds how long it may take until an address or a node port that was freed can be named, reuse how long until
+	// dynamic allocation hands it out: kube-apiserver looks for free addresses in a copy of what is stored.
+	named = 2 * time.Second
+	reuse = 5 * time.Second
 )
 
 var _ = ginkgo.Describe("release", func() {
@@ -105,7 +113,7 @@ var _ = ginkgo.Describe("release", func() {
 // becomesFree demands that an address can be named again.
 func becomesFree(ctx context.Context, cp *check.ControlPlane, ip string, options ...check.ServiceOption) {
 	ginkgo.GinkgoHelper()
-	check.Converge(ctx, "reuse of "+ip, reuse, func(g Gomega) {
+	check.Converge(ctx, "reuse of "+ip, named, func(g Gomega) {
 		g.Expect(cp.Create(ctx, check.Service(cp.Name("again"), append(options, check.WithClusterIP(ip))...))).To(check.BeAccepted(), "%s was given back", ip)
 	})
 }

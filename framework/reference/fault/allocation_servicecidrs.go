@@ -10,6 +10,7 @@ var (
 		spec.AllocServiceCIDRAddsRange, spec.AllocServiceCIDROwnBands, spec.AllocRangeIPv430)
 	ServiceCIDRHostBits   = New("service-cidr-host-bits", "a ServiceCIDR may have bits set beyond the prefix", spec.AllocServiceCIDRValidation)
 	ServiceCIDRMutable    = New("service-cidr-mutable", "the CIDRs of a ServiceCIDR can be changed", spec.AllocServiceCIDRImmutable)
+	ServiceCIDRGoneInUse  = New("service-cidr-gone-in-use", "a ServiceCIDR that is deleted goes although Services have addresses of it", spec.AllocServiceCIDRDeletionWaits)
 	ServiceCIDROverlap    = New("service-cidr-overlap", "ServiceCIDRs that overlap do not know of each other's addresses", spec.AllocServiceCIDROverlapUnique)
 	ServiceCIDROnePool    = New("service-cidr-one-pool", "only the default ServiceCIDR is divided into bands", spec.AllocServiceCIDROwnBands)
 	ServiceCIDRIPv6Poison = New("service-cidr-ipv6-poison", "an IPv6 range that is too large ends allocation from all IPv6 ranges", spec.AllocRangeIPv6Shorter)

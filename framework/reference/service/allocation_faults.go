@@ -56,7 +56,7 @@ func (r *Rules) refuseByBug(svc, old *corev1.Service) error {
 	if r.faults.On(fault.UpdateNeedsFree) {
 		r.mu.Lock()
 		defer r.mu.Unlock()
-		if r.ips.anyFull() {
+		if r.ips.anyFull(r.families[0]) {
 			return exhausted(svc, "cluster IP", allocator.ErrFull)
 		}
 	}
@@ -101,7 +101,7 @@ func (t *Transaction) takesNone(family corev1.IPFamily) (netip.Addr, error, bool
 				return r.Prefix().Addr(), nil, true
 			}
 		}
-	case faults.On(fault.FullRangeBlocksAll) && t.rules.ips.anyFull():
+	case faults.On(fault.FullRangeBlocksAll) && t.rules.ips.anyFull(otherFamily(family)):
 		return netip.Addr{}, allocator.ErrFull, true
 	}
 	return netip.Addr{}, nil, false
@@ -148,9 +148,9 @@ func (t *Transaction) keepByBug() {
 	}
 }
 
-// anyFull reports whether a range has no free address.
-func (a *addresses) anyFull() bool {
-	return slices.ContainsFunc(a.ranges, func(r serviceRange) bool { return r.Free() == 0 })
+// anyFull reports whether a range of the family has no free address.
+func (a *addresses) anyFull(family corev1.IPFamily) bool {
+	return slices.ContainsFunc(a.ranges, func(r serviceRange) bool { return familyOf(r.Prefix().Addr()) == family && r.Free() == 0 })
 }
 
 // spoil ends allocation from all IPv6 ranges where a bug lets one that is too large do so.
