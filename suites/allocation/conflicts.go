@@ -110,6 +110,10 @@ var _ = ginkgo.Describe("conflicts", func() {
 					answers <- cp.Create(ctx, check.Service(cp.Name("seen"), check.In(watched)))
 				}
 			}()
+			defer func() {
+				for range answers { // no create outlives the check
+				}
+			}()
 			for range services {
 				svc := nextAdded(ctx, events, answers)
 				refuseTaken(ctx, cp, svc.Spec.ClusterIP)

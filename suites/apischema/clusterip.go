@@ -6,11 +6,13 @@ import (
 	"math/big"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -55,17 +57,57 @@ func clusterIPClaim(ctx context.Context, cp *check.ControlPlane, family corev1.I
 	return ip, a
 }
 
-// clusterIPFree demands that nobody holds the address any more: another Service can have it, or somebody else's has it by now.
+// clusterIPFree demands that nobody holds the address: another Service can have it, or somebody else's has it by now.
 func clusterIPFree(ctx context.Context, cp *check.ControlPlane, ip string) {
+	ginkgo.GinkgoHelper()
+	Expect(clusterIPObstacle(ctx, cp, ip)).To(BeEmpty(), "%s should be free", ip)
+}
+
+// clusterIPObstacle says why an address cannot be had although no Service has it; it is empty if the address is free.
+func clusterIPObstacle(ctx context.Context, cp *check.ControlPlane, ip string) string {
 	ginkgo.GinkgoHelper()
 	a := cp.Create(ctx, check.Service(cp.Name("claim"), check.WithClusterIP(ip)))
 	if a.Accepted() {
-		return
+		return ""
 	}
 	all, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	check.Must(err)
-	taken := slices.ContainsFunc(all.Items, func(s corev1.Service) bool { return slices.Contains(s.Spec.ClusterIPs, ip) })
-	Expect(taken).To(BeTrue(), "%s should be free again, no Service has it; but: %s", ip, a)
+	if slices.ContainsFunc(all.Items, func(s corev1.Service) bool { return slices.Contains(s.Spec.ClusterIPs, ip) }) {
+		return ""
+	}
+	return "no Service has it, but " + a.String()
+}
+
+// clusterIPRepair is how long a check waits for the repair of kube-apiserver, which lets an address go after 60 seconds.
+const clusterIPRepair = 80 * time.Second
+
+// clusterIPFreedTimeout is for checks that call clusterIPFreed.
+var clusterIPFreedTimeout = check.Timeout(clusterIPRepair + time.Minute)
+
+// clusterIPFreed demands that an address is free that a Service held. object is what clusterIPObject said while it did.
+func clusterIPFreed(ctx context.Context, cp *check.ControlPlane, ip string, object types.UID) {
+	ginkgo.GinkgoHelper()
+	obstacle := clusterIPObstacle(ctx, cp, ip)
+	if obstacle == "" {
+		return
+	}
+	// A repair that has not yet seen the change may take the address once more, and lets it go later. That the address was given
+	// back in between shows in the object that stands for it.
+	if object == "" || clusterIPObject(ctx, cp, ip) == object {
+		ginkgo.Fail(fmt.Sprintf("expected %s to be free again\nobserved %s", ip, obstacle))
+	}
+	check.Converge(ctx, ip+" is free again", clusterIPRepair, func(g Gomega) {
+		g.Expect(clusterIPObstacle(ctx, cp, ip)).To(BeEmpty())
+	})
+}
+
+// clusterIPObject identifies the IPAddress object of an address in use; it is empty where the cluster shows none.
+func clusterIPObject(ctx context.Context, cp *check.ControlPlane, ip string) types.UID {
+	object, err := cp.Client().NetworkingV1().IPAddresses().Get(ctx, ip, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	return object.UID
 }
 
 // clusterIPHeld demands that the address is in use: no other Service can have it.

@@ -97,34 +97,36 @@ var _ = ginkgo.Describe("the upgrade to dual-stack", func() {
 var _ = ginkgo.Describe("the downgrade to single-stack", func() {
 	for _, c := range dualStackClusters {
 		for _, policy := range dualStackPolicies {
-			check.It(spec.APIDualStackDowngrade, "from "+string(policy)+" removes the second family and frees the address "+c.where, c.on,
+			check.It(spec.APIDualStackDowngrade, "from "+string(policy)+" removes the second family and frees the address "+c.where, c.on, clusterIPFreedTimeout,
 				func(ctx context.Context, cp *check.ControlPlane) {
 					p, o := cp.PrimaryFamily(), cp.OtherFamily()
 					for first, second := range map[corev1.IPFamily]corev1.IPFamily{p: o, o: p} {
 						name := cp.Name("a")
 						before := cp.Arrange(ctx, check.Service(name, check.WithPolicy(policy), check.WithFamilies(first, second)))
 						Expect(before.Spec.ClusterIPs).To(HaveLen(2))
+						object := clusterIPObject(ctx, cp, before.Spec.ClusterIPs[1])
 						Expect(cp.MergePatch(ctx, name, ipFamilyPolicyPatch(corev1.IPFamilyPolicySingleStack))).To(check.BeAccepted())
 						after := typeStored(ctx, cp, name)
 						ipFamilyPolicyDemand(after, corev1.IPFamilyPolicySingleStack)
 						clusterIPsDemandFamilies(after, first)
 						Expect(after.Spec.ClusterIP).To(Equal(before.Spec.ClusterIP), "the primary address must stay")
 						clusterIPHeld(ctx, cp, before.Spec.ClusterIPs[0])
-						clusterIPFree(ctx, cp, before.Spec.ClusterIPs[1])
+						clusterIPFreed(ctx, cp, before.Spec.ClusterIPs[1], object)
 					}
 				})
 		}
 	}
 
-	check.It(spec.APIDualStackDowngrade, "takes the lists that the client spells out", check.DualStack(), func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIDualStackDowngrade, "takes the lists that the client spells out", check.DualStack(), clusterIPFreedTimeout, func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
 		Expect(before.Spec.ClusterIPs).To(HaveLen(2))
+		object := clusterIPObject(ctx, cp, before.Spec.ClusterIPs[1])
 		patch := fmt.Sprintf(`{"spec":{"ipFamilyPolicy":"SingleStack","ipFamilies":%s,"clusterIPs":[%q]}}`, ipFamiliesJSON(cp.PrimaryFamily()), before.Spec.ClusterIP)
 		Expect(cp.MergePatch(ctx, "a", patch)).To(check.BeAccepted())
 		after := typeStored(ctx, cp, "a")
 		clusterIPsDemandFamilies(after, cp.PrimaryFamily())
 		Expect(after.Spec.ClusterIP).To(Equal(before.Spec.ClusterIP), "the primary address must stay")
-		clusterIPFree(ctx, cp, before.Spec.ClusterIPs[1])
+		clusterIPFreed(ctx, cp, before.Spec.ClusterIPs[1], object)
 	})
 
 	for _, policy := range dualStackPolicies {

@@ -10,6 +10,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/check"
@@ -153,33 +154,39 @@ var _ = ginkgo.Describe("an alias", func() {
 		clusterIPFree(ctx, cp, ip)
 	})
 
-	check.It(spec.APIClusterIPCleared, "loses the cluster IP, which is free again", func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIClusterIPCleared, "loses the cluster IP, which is free again", clusterIPFreedTimeout, func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a"))
+		object := clusterIPObject(ctx, cp, before.Spec.ClusterIP)
 		Expect(cp.MergePatch(ctx, "a", externalNamePatch)).To(check.BeAccepted())
 		after := typeStored(ctx, cp, "a")
 		Expect(after.Spec.ClusterIP).To(BeEmpty(), "clusterIP")
 		Expect(after.Spec.ClusterIPs).To(BeEmpty(), "clusterIPs")
-		clusterIPFree(ctx, cp, before.Spec.ClusterIP)
+		clusterIPFreed(ctx, cp, before.Spec.ClusterIP, object)
 	})
 
-	check.It(spec.APIClusterIPCleared, "loses the cluster IP that the client sends back", func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIClusterIPCleared, "loses the cluster IP that the client sends back", clusterIPFreedTimeout, func(ctx context.Context, cp *check.ControlPlane) {
 		svc := cp.Arrange(ctx, check.Service("a"))
 		ip := svc.Spec.ClusterIP
+		object := clusterIPObject(ctx, cp, ip)
 		svc.Spec.Type, svc.Spec.ExternalName = corev1.ServiceTypeExternalName, externalNameHost
 		a := cp.Update(ctx, svc)
 		Expect(a).To(check.BeAccepted())
 		Expect(a.Service.Spec.ClusterIP).To(BeEmpty(), "clusterIP")
 		Expect(a.Service.Spec.ClusterIPs).To(BeEmpty(), "clusterIPs")
-		clusterIPFree(ctx, cp, ip)
+		clusterIPFreed(ctx, cp, ip, object)
 	})
 
-	check.It(spec.APIClusterIPCleared, "loses both cluster IPs, which are free again", check.DualStack(), func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIClusterIPCleared, "loses both cluster IPs, which are free again", check.DualStack(), clusterIPFreedTimeout, func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
 		Expect(before.Spec.ClusterIPs).To(HaveLen(2))
+		var objects []types.UID
+		for _, ip := range before.Spec.ClusterIPs {
+			objects = append(objects, clusterIPObject(ctx, cp, ip))
+		}
 		Expect(cp.MergePatch(ctx, "a", externalNamePatch)).To(check.BeAccepted())
 		Expect(typeStored(ctx, cp, "a").Spec.ClusterIPs).To(BeEmpty())
-		for _, ip := range before.Spec.ClusterIPs {
-			clusterIPFree(ctx, cp, ip)
+		for i, ip := range before.Spec.ClusterIPs {
+			clusterIPFreed(ctx, cp, ip, objects[i])
 		}
 	})
 

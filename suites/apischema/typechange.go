@@ -166,9 +166,10 @@ var _ = ginkgo.Describe("a change of the type", func() {
 			if from == to {
 				text = fmt.Sprintf("from %s to itself keeps everything", from)
 			}
-			check.It(spec.APITypeChange, text, func(ctx context.Context, cp *check.ControlPlane) {
+			check.It(spec.APITypeChange, text, clusterIPFreedTimeout, func(ctx context.Context, cp *check.ControlPlane) {
 				before := cp.Arrange(ctx, typeChangeService("a", from))
 				typeChangeDemandFields(before, from)
+				object := clusterIPObject(ctx, cp, before.Spec.ClusterIP)
 				another := `"publishNotReadyAddresses":true` // so that something is written even if the type stays
 				Expect(cp.MergePatch(ctx, "a", typeChangePatch(from, to, another))).To(check.BeAccepted())
 				after := typeStored(ctx, cp, "a")
@@ -177,7 +178,7 @@ var _ = ginkgo.Describe("a change of the type", func() {
 					if from != corev1.ServiceTypeExternalName { // the check of api-type-change-holds-cluster-ip tries that often
 						clusterIPHeld(ctx, cp, ip)
 					}
-				}, func(ip string) { clusterIPFree(ctx, cp, ip) })
+				}, func(ip string) { clusterIPFreed(ctx, cp, ip, object) })
 				held := func(port int32) { typeChangeNodePortHeld(ctx, cp, port) }
 				free := func(port int32) { typeChangeNodePortFree(ctx, cp, port) }
 				typeChangeAccount(typeChangeNodePort(before), typeChangeNodePort(after), "node port", held, free)

@@ -12,7 +12,7 @@ var (
 	BandOffsetNoMinimum = New("band-offset-no-minimum", "the static band is a 16th of the range however small that is",
 		spec.AllocBandOffsetMinimum, spec.AllocBandOffsetFormula, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
 	BandOffsetNoMaximum = New("band-offset-no-maximum", "the static band is a 16th of the range however large that is",
-		spec.AllocBandOffsetMaximum, spec.AllocBandOffsetFormula, spec.AllocExample16Offset, spec.AllocExample16StaticCount, spec.AllocExample16DynamicCount)
+		spec.AllocBandOffsetMaximum, spec.AllocExample16Offset, spec.AllocExample16StaticCount, spec.AllocExample16DynamicCount)
 	OnePool = New("one-pool", "the range is not divided",
 		spec.AllocUpperBandFirst, spec.AllocBandOffsetFormula, spec.AllocExample20Offset, spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount,
 		spec.AllocExample16Offset, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)

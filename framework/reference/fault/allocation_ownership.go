@@ -13,7 +13,7 @@ var (
 	FamilyIgnored  = New("family-without-range-ignored", "an IP family without a range is ignored", spec.AllocNoRangeNoAddress)
 
 	RefusedCreateKeepsAddress = New("refused-create-keeps-address", "a create that is refused after allocation keeps its addresses",
-		spec.AllocRefusedCreateLeaksNothing, spec.AllocNodePortRefusedCreateLeaksNothing)
+		spec.AllocRefusedCreateLeaksNothing, spec.AllocRefusedDualStackCreateLeaksNothing, spec.AllocNodePortRefusedCreateLeaksNothing)
 	RefusedCreateStored     = New("refused-create-stored", "a create that is refused is stored even so", spec.AllocRefusedCreateLeaksNothing, spec.AllocExhaustedRefused)
 	RefusedCreateFreesTaken = New("refused-create-frees-taken", "a create that names an address in use is refused, and frees it", spec.AllocRefusedCreateLeaksNothing)
 	RefusedDualStackKeeps   = New("refused-dual-stack-keeps-address", "a dual-stack create that cannot have one of its addresses keeps the other",

@@ -16,7 +16,7 @@ var (
 		spec.AllocExample16StaticStart)
 	TinyRangeUsable      = New("tiny-range-usable", "ranges of one or two addresses have usable ones", spec.AllocRangeIPv43132)
 	IPv6LastReserved     = New("ipv6-last-reserved", "the last address of an IPv6 range is treated as a broadcast address", spec.AllocRangeIPv6124, spec.AllocRangeIPv6123)
-	RangeLimited         = New("range-limited", "only the first 65536 addresses of a range are used", spec.AllocDynamicRandom, spec.AllocRangeIPv6112108, spec.AllocRangeIPv664, spec.AllocRangeIPv4Large)
+	RangeLimited         = New("range-limited", "only the first 65536 addresses of a range are used", spec.AllocRangeIPv6112108, spec.AllocRangeIPv664, spec.AllocRangeIPv4Large)
 	KubernetesNotOnFirst = New("kubernetes-not-on-first", `the Service "kubernetes" has the second address of the range`,
 		spec.AllocFirstAddressKubernetes, spec.AllocExample24StaticStart, spec.AllocExample20StaticStart, spec.AllocExample16StaticStart)
 

@@ -79,6 +79,11 @@ func (t *Transaction) overlooks(ip netip.Addr, err error) bool {
 	if taken && faults.On(fault.RefusedCreateFreesTaken) {
 		t.rules.ips.release(ip)
 	}
+	if ips := t.owner.Spec.ClusterIPs; faults.On(fault.RefusedDualStackKeeps) && len(ips) == 2 && ips[0] == ip.String() {
+		if other, ok := parseIP(ips[1]); ok {
+			_ = t.rules.ips.allocate(other) // as if the secondary address had been the first to be allocated
+		}
+	}
 	return taken && (faults.On(fault.DuplicateAccepted) || t.dryRun && faults.On(fault.DryRunDuplicate)) ||
 		!taken && (faults.On(fault.StaticOutOfRange) || t.dryRun && faults.On(fault.DryRunOutOfRange))
 }
