@@ -56,7 +56,13 @@ func createOnChosen(ctx context.Context, cp *check.ControlPlane, cidr netip.Pref
 // freeAddress returns an address of the primary range that was free a moment ago.
 func freeAddress(ctx context.Context, cp *check.ControlPlane) string {
 	ginkgo.GinkgoHelper()
-	svc := createOnChosen(ctx, cp, primaryRange(cp))
+	return freeAddressOf(ctx, cp, primaryRange(cp))
+}
+
+// freeAddressOf returns an address of a range that was free a moment ago.
+func freeAddressOf(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefix, options ...check.ServiceOption) string {
+	ginkgo.GinkgoHelper()
+	svc := createOnChosen(ctx, cp, cidr, options...)
 	if a := cp.Delete(ctx, svc.Name); !a.Accepted() {
 		check.Abort("delete what was created to find a free address: %s", a)
 	}

@@ -39,7 +39,7 @@ const (
 // upper band several clients do so at a time: as long as addresses of the upper band are left, the order does not matter.
 func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 	ginkgo.GinkgoHelper()
-	f := &fill{cidr: cp.CIDR(), bands: check.BandsOf(cp.CIDR()), before: addressesInUse(ctx, cp)}
+	f := &fill{cidr: cp.CIDR(), bands: check.BandsOf(cp.CIDR()), before: addressesInUse(ctx, cp, cp.CIDR())}
 	if f.bands.Usable.Cmp(big.NewInt(largestFill)) > 0 {
 		ginkgo.Skip("the range " + f.cidr.String() + " is too large to be filled")
 	}
@@ -128,15 +128,15 @@ func (f *fill) beComplete() {
 	Expect(f.all()).To(HaveLen(free), "addresses handed out of %s, which has %s to give, %d of them in use before", f.cidr, f.bands.Usable, len(f.before))
 }
 
-// addressesInUse are the cluster IPs of all Services.
-func addressesInUse(ctx context.Context, cp *check.ControlPlane) map[netip.Addr]bool {
+// addressesInUse are the cluster IPs of all Services that lie in a range.
+func addressesInUse(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefix) map[netip.Addr]bool {
 	ginkgo.GinkgoHelper()
 	list, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	check.Must(err)
 	used := map[netip.Addr]bool{}
 	for i := range list.Items {
 		for _, ip := range list.Items[i].Spec.ClusterIPs {
-			if addr, err := netip.ParseAddr(ip); err == nil && cp.CIDR().Contains(addr) {
+			if addr, err := netip.ParseAddr(ip); err == nil && cidr.Contains(addr) {
 				used[addr] = true
 			}
 		}
