@@ -20,7 +20,6 @@ import (
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/report"
-	"github.com/service-conformance/conformance/framework/spec"
 )
 
 type selftestFlags struct {
@@ -183,7 +182,7 @@ func judge(ctx context.Context, work string, x *fault.Fault) faultScore {
 		if c.Verdict != check.NonConformant {
 			continue
 		}
-		if slices.ContainsFunc(c.Requirements, func(id spec.ID) bool { return slices.Contains(x.Breaks, id) }) {
+		if c.Violates(x.Breaks...) {
 			caught[c.Check] = true
 		} else {
 			also[c.Check] = true

@@ -53,6 +53,8 @@ type running struct {
 	result   Result
 	unknown  string // set when the environment failed
 	ctx      context.Context
+	deciding []spec.ID // what the demands that are being made are about, see Deciding
+	met      []spec.ID // what demands were about that have been met
 	cp       *ControlPlane
 	declared *Declaration
 }
@@ -148,6 +150,22 @@ func Must(err error) {
 	}
 }
 
+// Deciding makes demands that are about some of the check's requirements only. If one is not met, those are violated; the
+// requirements of earlier demands are met, those of later ones undecided. A check that decides several requirements by one
+// costly observation uses it, so that a red verdict names what is wrong and nothing else. Demands outside of it are about all
+// requirements of the check. Not for use in Concurrently.
+func Deciding(demands func(), ids ...spec.ID) {
+	ginkgo.GinkgoHelper()
+	if current == nil {
+		demands()
+		return
+	}
+	outer := current.deciding
+	current.deciding = ids
+	demands() // a demand that is not met does not return
+	current.deciding, current.met = outer, append(current.met, ids...)
+}
+
 // Record adds an observation to the evidence of the running check.
 func Record(name, format string, args ...any) {
 	if current != nil {
@@ -186,6 +204,12 @@ func judge(report ginkgo.SpecReport) {
 	default:
 		r.Verdict = NonConformant
 		r.Failure = &Failure{Message: report.Failure.Message, Location: location(report.Failure.Location)}
+		r.Failure.Violated = current.deciding
+		if len(current.deciding) > 0 {
+			r.Failure.Undecided = slices.DeleteFunc(slices.Clone(r.Requirements), func(id spec.ID) bool {
+				return slices.Contains(current.deciding, id) || slices.Contains(current.met, id)
+			})
+		}
 		if current.cp != nil {
 			r.Failure.Reproduce = current.cp.journal.commands()
 		}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -46,12 +47,34 @@ type Result struct {
 
 // Failure says why a verdict is non-conformant.
 type Failure struct {
+	// Violated are the requirements that the unmet demand is about; empty stands for all of the check.
+	Violated []spec.ID `json:"violated,omitempty"`
+	// Undecided are requirements whose demands the check did not come to.
+	Undecided []spec.ID `json:"undecided,omitempty"`
 	// Message names what was expected and what was observed.
 	Message string `json:"message"`
 	// Location is the file:line of the demand that was not met.
 	Location string `json:"location"`
 	// Reproduce are kubectl commands that repeat the last requests before the failure.
 	Reproduce []string `json:"reproduce,omitempty"`
+}
+
+// VerdictOn is what the result says of one of its requirements.
+func (r *Result) VerdictOn(id spec.ID) Verdict {
+	switch f := r.Failure; {
+	case f == nil || len(f.Violated) == 0 || slices.Contains(f.Violated, id):
+		return r.Verdict
+	case slices.Contains(f.Undecided, id):
+		return Unknown
+	}
+	return Conformant
+}
+
+// Violates reports whether the result says that one of the requirements is not met.
+func (r *Result) Violates(ids ...spec.ID) bool {
+	return r.Verdict == NonConformant && slices.ContainsFunc(ids, func(id spec.ID) bool {
+		return slices.Contains(r.Requirements, id) && r.VerdictOn(id) == NonConformant
+	})
 }
 
 // Evidence is one named observation that the verdict rests on.

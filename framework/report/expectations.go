@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 	"time"
 
 	"sigs.k8s.io/yaml"
@@ -94,9 +95,9 @@ func (x *Expectation) covers(r *check.Result, version string) bool {
 	if err != nil || !admits(version) {
 		return false
 	}
-	bound := false
-	for _, id := range r.Requirements {
-		bound = bound || id == x.Requirement
+	bound := slices.Contains(r.Requirements, x.Requirement)
+	if r.Verdict == check.NonConformant {
+		bound = r.Violates(x.Requirement)
 	}
 	return bound && (x.Check == "" || globMatch(x.Check, r.Check))
 }

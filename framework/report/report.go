@@ -144,12 +144,13 @@ func (r *Report) judge() {
 				byID[id] = v
 			}
 			v.Checks++
-			v.Verdict = check.Worse(v.Verdict, c.Verdict)
-			if c.Verdict == check.NonConformant && c.KnownDeviation == nil {
+			on := c.VerdictOn(id)
+			v.Verdict = check.Worse(v.Verdict, on)
+			if on == check.NonConformant && c.KnownDeviation == nil {
 				v.KnownDeviation = false
 			}
-			if v.Level == spec.Must && c.KnownDeviation == nil {
-				unexcused = check.Worse(unexcused, c.Verdict)
+			if v.Level == spec.Must && (c.KnownDeviation == nil || on != check.NonConformant) {
+				unexcused = check.Worse(unexcused, on)
 			}
 		}
 	}

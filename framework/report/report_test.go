@@ -170,3 +170,24 @@ func TestExpectationsAreValidated(t *testing.T) {
 		}
 	}
 }
+
+func TestAFailureDecidesOnlyWhatItsDemandIsAbout(t *testing.T) {
+	a, b, c := spec.AllocUnique, spec.AllocUpperBandFirst, spec.AllocDynamicInRange
+	failed := check.Result{Check: "x", Requirements: []spec.ID{a, b, c}, Verdict: check.NonConformant,
+		Failure: &check.Failure{Message: "m", Violated: []spec.ID{b}, Undecided: []spec.ID{c}}}
+	r := Build(Run{Planned: 1}, []check.Result{failed})
+	got := map[spec.ID]check.Verdict{}
+	for _, v := range r.Requirements {
+		got[v.ID] = v.Verdict
+	}
+	if got[a] != check.Conformant || got[b] != check.NonConformant || got[c] != check.Unknown {
+		t.Errorf("verdicts %v", got)
+	}
+	about := func(id spec.ID) Expectations { return Expectations{Deviations: []Expectation{{Requirement: id, Reason: "r"}}} }
+	if r := Build(Run{Planned: 1, Expectations: about(a)}, []check.Result{failed}); r.ExitCode() != ExitNonConformant {
+		t.Errorf("an expectation about another requirement excused the failure: %s", r.VerdictLine())
+	}
+	if r := Build(Run{Planned: 1, Expectations: about(b)}, []check.Result{failed}); r.ExitCode() != ExitUnknown {
+		t.Errorf("what the check did not come to is unknown, not %s", r.VerdictLine())
+	}
+}

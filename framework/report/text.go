@@ -14,7 +14,7 @@ func failureText(c *CheckVerdict) string {
 	var b strings.Builder
 	b.WriteString(strings.TrimSpace(c.Failure.Message) + "\n")
 	for _, id := range c.Requirements {
-		if r := spec.Default().Get(id); r != nil {
+		if r := spec.Default().Get(id); r != nil && c.VerdictOn(id) == check.NonConformant {
 			fmt.Fprintf(&b, "requirement %s (%s): %s\n", id, r.Level, r.Statement)
 		}
 	}

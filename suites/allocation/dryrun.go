@@ -12,7 +12,7 @@ import (
 )
 
 var _ = ginkgo.Describe("dry run", func() {
-	check.It(spec.AllocDryRunCreateKeepsNothing, "leaves the address and the node port that it names free, and no Service",
+	check.It(spec.AllocDryRunCreateKeepsNothing, "leaves the address and the node port that it names free, and no Service", check.NodePorts(fewPorts),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			port := nodePorts(createOnChosenPort(ctx, cp))[0]
 			Expect(cp.Do(ctx, "DELETE", cp.Path(""), "", nil)).To(check.BeAccepted())

@@ -106,7 +106,7 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 			Expect(a).To(check.BeAccepted())
 		})
 
-	check.It(spec.AllocNodePortDeleteReleases, "lets a node port be named again when its Service is deleted",
+	check.It(spec.AllocNodePortDeleteReleases, "lets a node port be named again when its Service is deleted", check.NodePorts(fewPorts),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			svc := createOnChosenPort(ctx, cp)
 			port := nodePorts(svc)[0]

@@ -235,7 +235,7 @@ var _ = ginkgo.Describe("a change of the type", func() {
 	})
 
 	check.It(spec.APIFreedClusterIPStaysFree, "to ExternalName gives the cluster IP up for good, even right after creation", func(ctx context.Context, cp *check.ControlPlane) {
-		const clients, services = 8, 25 // what can go wrong is a race, which is not lost every time
+		const clients, services = 40, 25 // what can go wrong is a race, which is not lost every time
 		ips := make([]string, clients*services)
 		check.Concurrently(clients, func(client int) {
 			for i := range services {
