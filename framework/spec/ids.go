@@ -188,7 +188,6 @@ const (
 	APIExternalNameType             ID = "api-externalname-type"
 	APITypeChange                   ID = "api-type-change"
 	APITypeChangeHoldsClusterIP     ID = "api-type-change-holds-cluster-ip"
-	APIFreedClusterIPStaysFree      ID = "api-freed-cluster-ip-stays-free"
 	APITypeChangeKeepsClusterIP     ID = "api-type-change-keeps-cluster-ip"
 	APITypeChangeHeadless           ID = "api-type-change-headless"
 	APIUpdateClearsUnchanged        ID = "api-update-clears-unchanged"

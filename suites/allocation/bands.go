@@ -86,18 +86,21 @@ func declareStatedFill(cidr string, options ...check.Option) {
 	check.It(spec.AllocUpperBandFirst, "hands out the upper band, then the lower one, then nothing, in the numbers that are stated of "+cidr,
 		append(args, func(ctx context.Context, cp *check.ControlPlane) {
 			f := fillRange(ctx, cp)
-			f.followBands()
-			f.haveNumbers(stated.numbers)
+			f.followBands(stated.decides...)
+			check.Deciding(func() { f.haveNumbers(stated.numbers) }, stated.decides...)
 		})...)
 }
 
-// followBands demands of a full range what the division into bands means for dynamic allocation.
-func (f *fill) followBands() {
+// followBands demands of a full range what the division into bands means for dynamic allocation. places are the requirements
+// that state where the bands lie and how large they are.
+func (f *fill) followBands(places ...spec.ID) {
 	ginkgo.GinkgoHelper()
-	f.beDistinctAndUsable()
-	f.beUpperThenLower()
-	f.beComplete()
-	Expect(f.refusal).To(check.BeExhausted())
+	check.Deciding(f.beUsable, spec.AllocDynamicInRange, spec.AllocDynamicNotNetworkOrBroadcast)
+	check.Deciding(f.beFree, spec.AllocDynamicFree)
+	check.Deciding(f.beDistinct, spec.AllocUnique)
+	check.Deciding(f.beUpperThenLower, append(places, spec.AllocUpperBandFirst, spec.AllocLowerBandAfterUpper, spec.AllocBandOffsetFormula)...)
+	check.Deciding(f.beComplete, append(places, spec.AllocLowerBandAfterUpper)...)
+	check.Deciding(func() { Expect(f.refusal).To(check.BeExhausted()) }, spec.AllocExhaustedRefused)
 }
 
 // sample creates n Services one after the other and returns their addresses in that order.

@@ -64,7 +64,9 @@ var _ = ginkgo.Describe("dynamic allocation", func() {
 				Expect(cp.Create(ctx, check.Service(cp.Name("static"), check.WithClusterIP(ip)))).To(check.BeAccepted())
 			}
 			f := fillRange(ctx, cp)
-			f.beDistinctAndUsable()
+			f.beUsable()
+			f.beFree()
+			f.beDistinct()
 			f.beUpperThenLower()
 			f.beComplete()
 		})

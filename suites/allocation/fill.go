@@ -95,13 +95,27 @@ func (f *fill) freeIn(band check.Band) int {
 
 func (f *fill) all() []netip.Addr { return append(f.bulk[:len(f.bulk):len(f.bulk)], f.rest...) }
 
-// beDistinctAndUsable demands that every address is a usable one of the range and was free.
-func (f *fill) beDistinctAndUsable() {
+// beUsable demands that every address is a usable one of the range.
+func (f *fill) beUsable() {
+	ginkgo.GinkgoHelper()
+	for _, addr := range f.all() {
+		Expect(addr).To(check.BeInRange(f.cidr))
+	}
+}
+
+// beFree demands that no address was in use before.
+func (f *fill) beFree() {
+	ginkgo.GinkgoHelper()
+	for _, addr := range f.all() {
+		Expect(f.before[addr]).To(BeFalse(), "%s was handed out although it was in use before", addr)
+	}
+}
+
+// beDistinct demands that no address was handed out twice.
+func (f *fill) beDistinct() {
 	ginkgo.GinkgoHelper()
 	seen := map[netip.Addr]bool{}
 	for _, addr := range f.all() {
-		Expect(addr).To(check.BeInRange(f.cidr))
-		Expect(f.before[addr]).To(BeFalse(), "%s was handed out although it was in use before", addr)
 		Expect(seen[addr]).To(BeFalse(), "%s was handed out twice", addr)
 		seen[addr] = true
 	}

@@ -84,8 +84,8 @@ func clusterIPFreed(ctx context.Context, cp *check.ControlPlane, ip string, obje
 	if obstacle == "" {
 		return
 	}
-	// The repair of kube-apiserver, when it has not seen the change yet, takes the address for the Service once more. That it was
-	// given back before shows in the object that stands for it; the repair is what api-freed-cluster-ip-stays-free is about.
+	// The repair of kube-apiserver, when it has not seen the change yet, takes the address for the Service once more, by chance. That
+	// it was given back before shows in the object that stands for it.
 	if now := clusterIPObject(ctx, cp, ip); object != "" && now != object {
 		check.Record(ip+" was freed and taken again", "%s", obstacle)
 		return

@@ -3,7 +3,6 @@ package apischema
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -232,26 +231,6 @@ var _ = ginkgo.Describe("a change of the type", func() {
 			}
 		}
 		Expect(lost).To(BeZero(), "of %d addresses, so many could be had by a second Service", services)
-	})
-
-	check.It(spec.APIFreedClusterIPStaysFree, "to ExternalName gives the cluster IP up for good, even right after creation", func(ctx context.Context, cp *check.ControlPlane) {
-		const clients, services = 40, 25 // what can go wrong is a race, which is not lost every time
-		ips := make([]string, clients*services)
-		check.Concurrently(clients, func(client int) {
-			for i := range services {
-				name := cp.Name("a")
-				ips[client*services+i] = cp.Arrange(ctx, check.Service(name)).Spec.ClusterIP
-				Expect(cp.MergePatch(ctx, name, externalNamePatch)).To(check.BeAccepted())
-			}
-		})
-		slices.Sort(ips)
-		var kept []string
-		for _, ip := range slices.Compact(ips) {
-			if obstacle := clusterIPObstacle(ctx, cp, ip); obstacle != "" {
-				kept = append(kept, obstacle)
-			}
-		}
-		Expect(kept).To(BeEmpty(), "of %d addresses", len(ips))
 	})
 
 	check.It(spec.APITypeChangeKeepsClusterIP, "keeps the cluster IP from ClusterIP to LoadBalancer and back", func(ctx context.Context, cp *check.ControlPlane) {

@@ -96,20 +96,20 @@ func (t *Transaction) overlooksPort(err error) bool {
 }
 
 // takesNone answers for dynamic allocation where a bug keeps it from happening.
-func (t *Transaction) takesNone(family corev1.IPFamily) (netip.Addr, error, bool) {
+func (t *Transaction) takesNone(family corev1.IPFamily) (ip netip.Addr, decided bool, err error) {
 	switch faults := t.rules.faults; {
 	case faults.On(fault.DynamicMissing):
-		return netip.Addr{}, errors.New("name one"), true
+		return netip.Addr{}, true, errors.New("name one")
 	case t.dryRun && faults.On(fault.DryRunNetworkAddress):
 		for _, r := range t.rules.ips.ranges {
 			if familyOf(r.Prefix().Addr()) == family {
-				return r.Prefix().Addr(), nil, true
+				return r.Prefix().Addr(), true, nil
 			}
 		}
 	case faults.On(fault.FullRangeBlocksAll) && t.rules.ips.anyFull(otherFamily(family)):
-		return netip.Addr{}, allocator.ErrFull, true
+		return netip.Addr{}, true, allocator.ErrFull
 	}
-	return netip.Addr{}, nil, false
+	return netip.Addr{}, false, nil
 }
 
 // lateHold is how late an address is reserved with the fault AddressHeldLate.

@@ -103,7 +103,7 @@ func (t *Transaction) takeIP(ip netip.Addr) error {
 
 // takeNextIP takes an address of a family.
 func (t *Transaction) takeNextIP(family corev1.IPFamily) (netip.Addr, error) {
-	if ip, err, decided := t.takesNone(family); decided {
+	if ip, decided, err := t.takesNone(family); decided {
 		return ip, err
 	}
 	ip, err := t.rules.ips.allocateNext(family)
