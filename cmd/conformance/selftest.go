@@ -43,7 +43,7 @@ conformant, or if a check is never seen to fail.`,
 	cmd.Flags().StringSliceVar(&f.faults, "fault", nil, "faults to try (default all)")
 	cmd.Flags().StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for selftest.json")
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the faults and exit")
-	cmd.Flags().IntVar(&f.parallel, "parallel", runtime.NumCPU(), "number of faults that are tried at a time")
+	cmd.Flags().IntVar(&f.parallel, "parallel", 2*runtime.NumCPU(), "number of faults that are tried at a time; some checks wait for what a fault keeps from happening")
 	return cmd
 }
 
