@@ -183,7 +183,9 @@ func TestAFailureDecidesOnlyWhatItsDemandIsAbout(t *testing.T) {
 	if got[a] != check.Conformant || got[b] != check.NonConformant || got[c] != check.Unknown {
 		t.Errorf("verdicts %v", got)
 	}
-	about := func(id spec.ID) Expectations { return Expectations{Deviations: []Expectation{{Requirement: id, Reason: "r"}}} }
+	about := func(id spec.ID) Expectations {
+		return Expectations{Deviations: []Expectation{{Requirement: id, Reason: "r"}}}
+	}
 	if r := Build(Run{Planned: 1, Expectations: about(a)}, []check.Result{failed}); r.ExitCode() != ExitNonConformant {
 		t.Errorf("an expectation about another requirement excused the failure: %s", r.VerdictLine())
 	}
