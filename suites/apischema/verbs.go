@@ -145,7 +145,7 @@ var _ = ginkgo.Describe("the proxy subresource", func() {
 			cp.Arrange(ctx, check.Service("empty", check.With(func(s *corev1.Service) { s.Spec.Selector = nil })))
 			// Made by hand, for nothing else may: before 1.37 a Service without this object is not found.
 			endpoints := cp.Client().CoreV1().Endpoints(cp.Namespace())
-			_, err := endpoints.Create(ctx, &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "empty"}}, metav1.CreateOptions{}) //nolint:staticcheck // as above
+			_, err := endpoints.Create(ctx, &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: "empty"}}, metav1.CreateOptions{})
 			check.Must(err)
 			ginkgo.DeferCleanup(func(ctx context.Context) { check.Must(endpoints.Delete(ctx, "empty", metav1.DeleteOptions{})) })
 			unavailable(ctx, cp, "empty")
