@@ -12,21 +12,25 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
+// sentObject reads the object in the body, which is also returned as it was sent, with its media type.
+func (rq *request) sentObject(options writeOptions) (obj object, data []byte, media string, err error) {
+	if media, err = rq.bodyMedia(acceptedMedia...); err != nil {
+		return nil, nil, "", err
+	}
+	if data, err = rq.body(); err != nil {
+		return nil, nil, "", err
+	}
+	obj, err = rq.decode(data, media, options)
+	return obj, data, media, err
+}
+
 // create handles POST on a collection.
 func (rq *request) create() error {
 	options, err := rq.createOptions()
 	if err != nil {
 		return err
 	}
-	media, err := rq.bodyMedia(acceptedMedia...)
-	if err != nil {
-		return err
-	}
-	data, err := rq.body()
-	if err != nil {
-		return err
-	}
-	obj, err := rq.decode(data, media, options)
+	obj, data, media, err := rq.sentObject(options)
 	if err != nil {
 		return err
 	}
@@ -118,15 +122,7 @@ func (rq *request) put() error {
 	if err != nil {
 		return err
 	}
-	media, err := rq.bodyMedia(acceptedMedia...)
-	if err != nil {
-		return err
-	}
-	data, err := rq.body()
-	if err != nil {
-		return err
-	}
-	sent, err := rq.decode(data, media, options)
+	sent, _, _, err := rq.sentObject(options)
 	if err != nil {
 		return err
 	}
