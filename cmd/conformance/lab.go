@@ -98,17 +98,48 @@ func newLabDown() *cobra.Command {
 	}
 }
 
-func openLab(ctx context.Context, out io.Writer, version, binDir string) (candidate.Candidate, error) {
-	if binDir != "" && version == lab.DefaultVersion {
-		version = "" // whatever the folder holds
-	}
+// openLab makes a lab. One with nodes is made in namespaces of its own, see isolate; where the machine has none it is made without nodes.
+func openLab(ctx context.Context, out io.Writer, o lab.Options) (candidate.Candidate, error) {
 	shown := newBuildProgress(out)
-	l, err := lab.New(ctx, lab.Options{Version: version, BinDir: binDir, Progress: shown.show})
+	o.Progress = shown.show
+	l, err := lab.New(ctx, o)
 	shown.end()
 	if err != nil {
 		return nil, labError(ctx, err)
 	}
+	if reason := l.WithoutDataPlane(); o.DataPlane && reason != nil {
+		fmt.Fprintf(out, "no traffic can be sent, checks of it do not apply: %v\n", reason)
+	}
 	return l, nil
+}
+
+// isolate runs this program anew in namespaces of its own and returns what it ends with; nil means to go on here, because it runs
+// there already or the machine has no such namespaces. The programs are built before: in the namespaces there is no network.
+func isolate(ctx context.Context, out io.Writer, o lab.Options) error {
+	if lab.Isolated() {
+		return nil
+	}
+	shown := newBuildProgress(out)
+	o.Progress = shown.show
+	err := lab.Obtain(ctx, o)
+	shown.end()
+	if err != nil {
+		return labError(ctx, err)
+	}
+	if lab.NeedsGuest(o.Proxy.Mode) {
+		fmt.Fprintln(out, "this machine's kernel has no IPVS: the lab boots itself in user-mode-linux, where everything takes many times as long")
+		code, err := lab.RunInGuest()
+		if err != nil {
+			return usage("%w", err)
+		}
+		return &exitError{code: code}
+	}
+	code, err := lab.Isolate()
+	if err != nil {
+		fmt.Fprintln(out, err)
+		return nil
+	}
+	return &exitError{code: code}
 }
 
 // labError gives an error of the lab its exit code: a tier that cannot run is a matter of configuration.

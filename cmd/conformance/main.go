@@ -11,16 +11,23 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/service-conformance/conformance/framework/lab"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
 
 	_ "github.com/service-conformance/conformance/suites/allocation"
 	_ "github.com/service-conformance/conformance/suites/apischema"
+	_ "github.com/service-conformance/conformance/suites/proxy"
 )
 
 func main() {
+	lab.GuestMain()
 	if runner.IsWorker() {
 		os.Exit(runner.Work())
+	}
+	if err := lab.PrepareIsolation(); err != nil {
+		fmt.Fprintln(os.Stderr, "conformance:", err)
+		os.Exit(report.ExitHarness)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

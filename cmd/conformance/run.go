@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -81,7 +82,13 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return usage("%w", err)
 	}
-	c, err := f.tierFlags.open(ctx, out, f.ServiceCIDRs, uint64(f.seed))
+	traffic := selectsTraffic()
+	if f.tier == "lab" && traffic {
+		if err := isolate(ctx, out, f.labOptions(true)); err != nil {
+			return err
+		}
+	}
+	c, err := f.tierFlags.open(ctx, out, f.ServiceCIDRs, uint64(f.seed), traffic)
 	if err != nil {
 		return err
 	}
@@ -144,6 +151,11 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// selectsTraffic reports whether a planned check sends traffic.
+func selectsTraffic() bool {
+	return slices.ContainsFunc(check.Declarations(), func(d check.Declaration) bool { return d.Runs > 0 && d.Traffic })
 }
 
 func (f *runFlags) validate() error {

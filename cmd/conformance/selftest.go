@@ -20,6 +20,7 @@ import (
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 type selftestFlags struct {
@@ -86,6 +87,7 @@ func (f *selftestFlags) run(ctx context.Context, out io.Writer) error {
 	if err := os.MkdirAll(f.reportDir, 0o755); err != nil {
 		return usage("report folder: %w; name another with --report-dir", err)
 	}
+	check.Preview() // for suitesOf
 	work, err := os.MkdirTemp("", "conformance-selftest-")
 	if err != nil {
 		return harness("%w", err)
@@ -172,7 +174,7 @@ func (s *faultScore) print(out io.Writer) {
 
 func judge(ctx context.Context, work string, x *fault.Fault) faultScore {
 	s := faultScore{Fault: x}
-	r, err := runReference(ctx, work, x.Name)
+	r, err := runReference(ctx, work, x.Name, suitesOf(x)...)
 	if err != nil {
 		s.Problem = err.Error()
 		return s
@@ -198,8 +200,18 @@ func judge(ctx context.Context, work string, x *fault.Fault) faultScore {
 	return s
 }
 
-// runReference runs both suites in a process of their own, on the reference with one fault (none if empty).
-func runReference(ctx context.Context, work, name string) (*report.Report, error) {
+// suitesOf are the suites with checks of the requirements that a fault breaks: no others can catch it.
+func suitesOf(x *fault.Fault) (suites []string) {
+	for _, d := range check.Declarations() {
+		if !slices.Contains(suites, d.Suite) && slices.ContainsFunc(d.Requirements, func(id spec.ID) bool { return slices.Contains(x.Breaks, id) }) {
+			suites = append(suites, d.Suite)
+		}
+	}
+	return suites
+}
+
+// runReference runs suites, all if none is named, in a process of their own, on the reference with one fault (none if empty).
+func runReference(ctx context.Context, work, name string, suites ...string) (*report.Report, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, harness("%w", err)
@@ -208,6 +220,9 @@ func runReference(ctx context.Context, work, name string) (*report.Report, error
 	args := []string{"run", "--report-dir", dir, "--parallel", "1"}
 	if name != "" {
 		args = append(args, "--fault", name)
+	}
+	for _, s := range suites {
+		args = append(args, "--suite", s)
 	}
 	output, err := exec.CommandContext(ctx, self, args...).CombinedOutput()
 	var exit *exec.ExitError

@@ -21,6 +21,7 @@ type tierFlags struct {
 	version    string
 	binDir     string
 	kubeconfig string
+	proxy      lab.ProxyOptions
 }
 
 func (f *tierFlags) register(flags *pflag.FlagSet) {
@@ -28,6 +29,8 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.faults, "fault", nil, "deliberate bugs to start the reference with")
 	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
 	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
+	flags.StringVar(&f.proxy.Mode, "proxy-mode", "", "mode of the lab's kube-proxy: iptables, nftables or ipvs (default iptables)")
+	flags.StringVar(&f.proxy.Command, "proxy-command", "", "program to run on each node of the lab instead of kube-proxy, by a shell; {kubeconfig}, {node} and {pod-cidr} are filled in")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
 }
 
@@ -47,6 +50,12 @@ func (f *tierFlags) validate() error {
 		return usage("--fault is for --tier reference: a real API server has only its own bugs")
 	case f.binDir != "" && f.tier != "lab":
 		return usage("--kubernetes-bin-dir is for --tier lab")
+	case (f.proxy.Mode != "" || f.proxy.Command != "") && f.tier != "lab":
+		return usage("--proxy-mode and --proxy-command are for --tier lab")
+	case f.proxy.Mode != "" && f.proxy.Command != "":
+		return usage("--proxy-mode is a mode of kube-proxy, which --proxy-command replaces: name one of them")
+	case f.proxy.Mode != "" && lab.ProxyModes[f.proxy.Mode] == nil:
+		return usage("unknown proxy mode %q; there are iptables, nftables and ipvs", f.proxy.Mode)
 	case f.kubeconfig != "" && f.tier != "cluster":
 		return usage("--kubeconfig is for --tier cluster")
 	case f.kubeconfig == "" && f.tier == "cluster":
@@ -56,10 +65,10 @@ func (f *tierFlags) validate() error {
 }
 
 // open makes the candidate. Its errors carry their exit code.
-func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []string, seed uint64) (candidate.Candidate, error) {
+func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []string, seed uint64, traffic bool) (candidate.Candidate, error) {
 	switch f.tier {
 	case "lab":
-		return openLab(ctx, out, f.version, f.binDir)
+		return openLab(ctx, out, f.labOptions(traffic))
 	case "cluster":
 		return openCluster(ctx, f.kubeconfig, serviceCIDRs)
 	}
@@ -72,6 +81,15 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 		return nil, usage("start the reference: %w", err)
 	}
 	return c, nil
+}
+
+// labOptions are those of a lab, with nodes or without.
+func (f *tierFlags) labOptions(traffic bool) lab.Options {
+	o := lab.Options{Version: f.version, BinDir: f.binDir, DataPlane: traffic, Proxy: f.proxy}
+	if f.binDir != "" && f.version == lab.DefaultVersion {
+		o.Version = "" // whatever the folder holds
+	}
+	return o
 }
 
 func openCluster(ctx context.Context, kubeconfig string, serviceCIDRs []string) (candidate.Candidate, error) {

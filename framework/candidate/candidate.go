@@ -21,6 +21,9 @@ type Candidate interface {
 	// candidate cannot offer such a control plane (the check is then not applicable); any other error
 	// means that the environment failed (the check is then unknown).
 	ControlPlane(ctx context.Context, request Request) (ControlPlane, error)
+	// DataPlane returns nodes and pods, and the control plane that they belong to. It needs the capability data-plane;
+	// the errors are those of ControlPlane.
+	DataPlane(ctx context.Context, request DataPlaneRequest) (DataPlane, error)
 	// Close stops and removes everything that the candidate started.
 	Close(ctx context.Context) error
 }
@@ -35,6 +38,10 @@ type Description struct {
 	Tier string `json:"tier"`
 	// Capabilities are what checks may ask for.
 	Capabilities []spec.Capability `json:"capabilities"`
+	// Declarations say what the implementation does where the specification leaves room, see spec.Declarables.
+	Declarations map[spec.Declarable]string `json:"declarations,omitempty"`
+	// Patience is how many times longer than elsewhere things may take here, for a machine that is emulated; 0 is 1.
+	Patience int `json:"patience,omitempty"`
 	// Components are further versions worth recording ("etcd": "3.6.5", "go": "1.26.8").
 	Components map[string]string `json:"components,omitempty"`
 	// Faults are the deliberate bugs that are switched on.

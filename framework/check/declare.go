@@ -20,6 +20,9 @@ import (
 // DefaultTimeout bounds a check that does not set its own. A check that runs into it is unknown.
 const DefaultTimeout = 60 * time.Second
 
+// DefaultTrafficTimeout is DefaultTimeout for checks that send traffic: more than what the convergence of several changes may take.
+const DefaultTrafficTimeout = 3 * time.Minute
+
 // Declaration is what is known of a check before it runs.
 type Declaration struct {
 	Suite        string        `json:"suite"`
@@ -30,6 +33,8 @@ type Declaration struct {
 	Location     string        `json:"location"`
 	Timeout      time.Duration `json:"-"`
 	Runs         int           `json:"-"` // how often the configured run runs it: once per range, 0 if it is not selected
+
+	Traffic bool `json:"traffic,omitempty"` // it sends traffic, and so needs a data plane
 
 	needs      []spec.Capability
 	versions   []string
@@ -44,6 +49,9 @@ type Option func(*Declaration)
 
 // Body is the code of a check. The context ends at the check's timeout and on interruption.
 type Body = func(ctx context.Context, cp *ControlPlane)
+
+// TrafficBody is the code of a check that sends traffic. It needs a data plane.
+type TrafficBody = func(ctx context.Context, net *Network)
 
 // OnEachServiceCIDR runs the check once for each range, each on a control plane that has this range. The body computes its
 // demands from cp.CIDR(), so the ranges may be replaced (--service-cidr). Two ranges joined by a comma are dual stack.
@@ -119,18 +127,24 @@ func Preview() []Declaration {
 }
 
 // It declares a check of a requirement. text completes the sentence of the container that it stands in and is unique there.
-// args are Options and, last, a Body. It must be called inside a Ginkgo container of a package below suites/, or of
+// args are Options and, last, a Body or a TrafficBody. It must be called inside a Ginkgo container of a package below suites/, or of
 // another package, whose directory is then the name of the suite.
 func It(id spec.ID, text string, args ...any) {
 	ginkgo.GinkgoHelper()
 	d := Declaration{Requirements: []spec.ID{id}, Timeout: DefaultTimeout}
-	var body Body
+	var body any
 	for _, a := range args {
 		switch a := a.(type) {
 		case Option:
 			a(&d)
 		case Body:
 			body = a
+		case TrafficBody:
+			body, d.Traffic = a, true
+			d.needs = append(d.needs, spec.DataPlane)
+			if d.Timeout == DefaultTimeout {
+				d.Timeout = DefaultTrafficTimeout
+			}
 		default:
 			panic(fmt.Sprintf("check %q: argument of type %T is neither an option nor a body", text, a))
 		}
@@ -149,6 +163,10 @@ func It(id spec.ID, text string, args ...any) {
 		}
 		d.needs = append(d.needs, r.Needs...)
 		d.versions = append(d.versions, r.Versions)
+	}
+	if setup.Candidate != nil {
+		what := setup.Candidate.Describe()
+		d.Timeout *= time.Duration(max(1, what.Patience))
 	}
 	declarations = append(declarations, d)
 	declared := &declarations[len(declarations)-1]

@@ -62,7 +62,7 @@ type running struct {
 var current *running
 
 // run is the body of every Ginkgo spec: it arranges a control plane, runs the check and cleans up.
-func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body Body) {
+func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	current = &running{declared: d, ctx: ctx, result: Result{
 		Suite: d.Suite, Check: d.Name, ServiceCIDR: cidr, Requirements: d.Requirements, Location: d.Location,
 		TimeoutSeconds: d.Timeout.Seconds(),
@@ -82,7 +82,7 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body Body) {
 			request.ServiceCIDRs = append(request.ServiceCIDRs, prefix)
 		}
 	}
-	lease, err := setup.Candidate.ControlPlane(ctx, request)
+	lease, plane, err := acquire(ctx, d, request)
 	switch {
 	case candidate.IsUnavailable(err):
 		ginkgo.Skip(err.Error())
@@ -103,7 +103,21 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body Body) {
 	}
 	current.cp = cp
 	ginkgo.DeferCleanup(cp.clean, ginkgo.NodeTimeout(cleanTimeout))
-	body(ctx, cp)
+	if d.Traffic {
+		body.(TrafficBody)(ctx, newNetwork(cp, plane, what))
+		return
+	}
+	body.(Body)(ctx, cp)
+}
+
+// acquire leases what the check needs: a data plane, which is a control plane too, or a control plane.
+func acquire(ctx context.Context, d *Declaration, request candidate.Request) (candidate.ControlPlane, candidate.DataPlane, error) {
+	if d.Traffic {
+		plane, err := setup.Candidate.DataPlane(ctx, candidate.DataPlaneRequest{DualStack: d.dualStack})
+		return plane, plane, err
+	}
+	cp, err := setup.Candidate.ControlPlane(ctx, request)
+	return cp, nil, err
 }
 
 const cleanTimeout = 5 * time.Minute

@@ -22,6 +22,8 @@ type apiServer struct {
 	etcd     *etcd
 	ranges   ranges
 	detached bool
+	// reach is the address at which nodes reach the server; invalid where there are none, and it listens on loopback only.
+	reach netip.Addr
 
 	home   string // its files, inside dir
 	port   int
@@ -46,12 +48,12 @@ func advertiseAddress(primary netip.Prefix) string {
 }
 
 // startAPIServer starts kube-apiserver and waits until it is ready and can allocate.
-func startAPIServer(ctx context.Context, v version, b *Binaries, d *runDir, ca *authority, e *etcd, r ranges, detached bool) (*apiServer, error) {
+func startAPIServer(ctx context.Context, v version, b *Binaries, d *runDir, ca *authority, e *etcd, r ranges, reach netip.Addr, detached bool) (*apiServer, error) {
 	home, err := os.MkdirTemp(d.path, "apiserver-")
 	if err != nil {
 		return nil, err
 	}
-	s := &apiServer{version: v, binaries: b, dir: d, etcd: e, ranges: r, detached: detached, home: home, token: rand.Text()}
+	s := &apiServer{version: v, binaries: b, dir: d, etcd: e, ranges: r, reach: reach, detached: detached, home: home, token: rand.Text()}
 	if err := s.writeCredentials(ca); err != nil {
 		return nil, err
 	}
@@ -77,7 +79,11 @@ func startAPIServer(ctx context.Context, v version, b *Binaries, d *runDir, ca *
 }
 
 func (s *apiServer) writeCredentials(ca *authority) error {
-	cert, key, err := ca.serving(netip.MustParseAddr("127.0.0.1"), s.ranges.kubernetesService())
+	names := []netip.Addr{netip.MustParseAddr("127.0.0.1"), s.ranges.kubernetesService()}
+	if s.reach.IsValid() {
+		names = append(names, s.reach)
+	}
+	cert, key, err := ca.serving(names...)
 	if err != nil {
 		return err
 	}
@@ -98,14 +104,18 @@ func (s *apiServer) writeCredentials(ca *authority) error {
 
 func (s *apiServer) args() []string {
 	file := func(name string) string { return filepath.Join(s.home, name) }
+	bind, advertise := "127.0.0.1", advertiseAddress(s.ranges.primary)
+	if s.reach.IsValid() {
+		bind, advertise = "0.0.0.0", s.reach.String() // the namespace has no neighbours but the nodes
+	}
 	return []string{
 		"--etcd-servers=" + s.etcd.endpoint,
 		"--etcd-prefix=/" + filepath.Base(s.home),
 		"--service-cluster-ip-range=" + s.ranges.String(),
 		"--service-node-port-range=" + s.ranges.nodePorts.String(),
-		"--bind-address=127.0.0.1",
+		"--bind-address=" + bind,
 		fmt.Sprintf("--secure-port=%d", s.port),
-		"--advertise-address=" + advertiseAddress(s.ranges.primary),
+		"--advertise-address=" + advertise,
 		"--cert-dir=" + s.home,
 		"--tls-cert-file=" + file("tls.crt"),
 		"--tls-private-key-file=" + file("tls.key"),

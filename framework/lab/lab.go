@@ -11,6 +11,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -29,8 +30,24 @@ type Options struct {
 	CacheDir string
 	// MaxServers bounds how many API servers run at a time; zero means as many as memory allows.
 	MaxServers int
+	// DataPlane asks for nodes too, with a service proxy on each. It needs a process that Isolate has started.
+	DataPlane bool
+	// Proxy is what the nodes run.
+	Proxy ProxyOptions
 	// Progress is told about a build; it may be nil.
 	Progress Progress
+}
+
+// components are the programs that the options need.
+func (o *Options) components() []Component {
+	c := controlPlaneComponents
+	if o.DataPlane {
+		c = append(slices.Clone(c), ControllerManager)
+		if o.Proxy.Command == "" {
+			c = append(c, KubeProxy)
+		}
+	}
+	return c
 }
 
 // Lab is a candidate that runs real control planes. All methods are safe for concurrent use.
@@ -38,6 +55,13 @@ type Lab struct {
 	version  version
 	binaries *Binaries
 	pool     *pool
+	proxy    ProxyOptions
+	// withoutDataPlane is why there is none; nil if there is.
+	withoutDataPlane error
+
+	worldMu    sync.Mutex // guards what follows, which the first data plane needs
+	world      *world
+	worldError error
 
 	mu     sync.Mutex // guards what follows, which the first control plane needs
 	closed bool
@@ -58,7 +82,18 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 	if err := sweep(os.TempDir()); err != nil {
 		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
 	}
-	l := &Lab{version: v, binaries: b}
+	if o.Proxy.Mode == "" {
+		o.Proxy.Mode = DefaultProxyMode
+	}
+	l := &Lab{version: v, binaries: b, proxy: o.Proxy}
+	switch {
+	case !o.DataPlane:
+		l.withoutDataPlane = errors.New("the lab was started without nodes")
+	case !Isolated():
+		l.withoutDataPlane = errors.New("the lab does not run in network namespaces of its own")
+	default:
+		l.withoutDataPlane = checkPrograms(o.Proxy)
+	}
 	servers := o.MaxServers
 	if servers <= 0 {
 		servers = serversThatFit()
@@ -67,16 +102,25 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 	return l, nil
 }
 
+// WithoutDataPlane is why the lab has no data plane; nil if it has one.
+func (l *Lab) WithoutDataPlane() error { return l.withoutDataPlane }
+
+// Obtain builds the programs that the options need unless the cache has them.
+func Obtain(ctx context.Context, o Options) error {
+	_, _, err := obtain(ctx, o)
+	return err
+}
+
 // obtain returns the programs that the options mean.
 func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
 	if o.BinDir != "" {
-		return binariesIn(ctx, o.BinDir, o.Version)
+		return binariesIn(ctx, o.BinDir, o.Version, o.components())
 	}
 	v, err := parseVersion(o.Version)
 	if err != nil {
 		return version{}, nil, err
 	}
-	b, err := Build(ctx, BuildOptions{Version: o.Version, CacheDir: o.CacheDir, Progress: o.Progress})
+	b, err := Build(ctx, BuildOptions{Version: o.Version, CacheDir: o.CacheDir, Components: o.components(), Progress: o.Progress})
 	return v, b, err
 }
 
@@ -85,15 +129,15 @@ var reportedPattern = regexp.MustCompile(`^v1\.([0-9]{1,4})\.([0-9]{1,4})([-+].*
 
 // binariesIn takes the programs from a folder that the user names and checks that they run and are of the version
 // that is asked for, if one is.
-func binariesIn(ctx context.Context, dir, want string) (version, *Binaries, error) {
+func binariesIn(ctx context.Context, dir, want string, components []Component) (version, *Binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return version{}, nil, err
 	}
 	b := &Binaries{Dir: dir}
-	for _, c := range controlPlaneComponents {
+	for _, c := range components {
 		if info, err := os.Stat(b.Path(c)); err != nil || !info.Mode().IsRegular() {
-			return version{}, nil, fmt.Errorf("the folder %s has no program %s: put kube-apiserver and etcd there, or name no folder to have them built", dir, binaryName(c))
+			return version{}, nil, fmt.Errorf("the folder %s has no program %s: put it there, or name no folder to have everything built", dir, binaryName(c))
 		}
 	}
 	if b.Version, err = reportedVersion(ctx, b.Path(APIServer)); err != nil {
@@ -144,6 +188,9 @@ func (l *Lab) Describe() candidate.Description {
 	if l.version.serviceCIDRAPI() {
 		d.Capabilities = append(d.Capabilities, spec.ServiceCIDRAPI, spec.ManageServiceCIDRs)
 	}
+	if l.withoutDataPlane == nil {
+		l.describeDataPlane(&d)
+	}
 	if v := l.binaries.EtcdVersion; v != "" {
 		d.Components["etcd"] = strings.TrimPrefix(v, "v")
 	}
@@ -174,7 +221,7 @@ func (l *Lab) start(ctx context.Context, r ranges) (server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, r, false)
+	s, err := startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, r, netip.Addr{}, false)
 	if err != nil {
 		return nil, err // not a nil *apiServer in an interface
 	}
@@ -207,6 +254,12 @@ func (l *Lab) ensureEtcd(ctx context.Context) (*etcd, error) {
 
 // Close implements candidate.Candidate: it kills all servers and removes their files. It may be called more than once.
 func (l *Lab) Close(context.Context) error {
+	l.worldMu.Lock()
+	if l.world != nil {
+		l.world.stop()
+	}
+	l.world, l.worldError = nil, errClosed
+	l.worldMu.Unlock()
 	l.pool.close()
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -21,6 +21,8 @@ type command struct {
 	log string
 	// detached processes survive this one.
 	detached bool
+	// spawn, if set, starts the process elsewhere than where this one runs.
+	spawn func(*exec.Cmd) error
 }
 
 // process is a running server. All methods are safe for concurrent use.
@@ -48,7 +50,11 @@ func startProcess(c command) (*process, error) {
 	cmd := exec.Command(c.path, c.args...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = serverEnvironment()
-	if err := spawn(cmd, c.detached); err != nil {
+	start := c.spawn
+	if start == nil {
+		start = func(cmd *exec.Cmd) error { return spawn(cmd, c.detached) }
+	}
+	if err := start(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.name, err)
 	}
 	p := &process{command: c, pid: cmd.Process.Pid, done: make(chan struct{}), process: cmd.Process}

@@ -8,6 +8,8 @@ import (
 	"runtime"
 	"sync"
 	"syscall"
+
+	"github.com/service-conformance/conformance/framework/lab/network"
 )
 
 // spawner starts processes from one thread that never ends. The kernel sends the parent-death signal when the
@@ -31,9 +33,32 @@ func spawn(cmd *exec.Cmd, detached bool) error {
 		return cmd.Start()
 	}
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	return onSpawner(cmd.Start)
+}
+
+// onSpawner runs start on the thread that never ends.
+func onSpawner(start func() error) error {
 	result := make(chan error)
-	spawner() <- func() { result <- cmd.Start() }
+	spawner() <- func() { result <- start() }
 	return <-result
+}
+
+// spawnIn starts processes like spawn, in a network namespace. They die with this process.
+func spawnIn(n *network.Namespace) func(*exec.Cmd) error {
+	return func(cmd *exec.Cmd) error {
+		cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+		return onSpawner(func() error {
+			leave, err := n.Enter()
+			if err != nil {
+				return err
+			}
+			err = cmd.Start()
+			if back := leave(); back != nil {
+				panic(fmt.Sprintf("the thread that starts processes cannot leave a network namespace: %v", back)) // it would start all others there
+			}
+			return err
+		})
+	}
 }
 
 // processStart identifies a process for as long as the machine runs: its start time in clock ticks since boot

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,7 +151,7 @@ func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Bi
 		return nil, err
 	}
 	started = append(started, e.process)
-	s, err := startAPIServer(ctx, v, b, d, ca, e, r, true)
+	s, err := startAPIServer(ctx, v, b, d, ca, e, r, netip.Addr{}, true)
 	if err != nil {
 		return nil, err
 	}

@@ -48,6 +48,7 @@ type Reference struct {
 	mu     sync.Mutex
 	shared map[string]*apiserver.Server // by request
 	open   map[*apiserver.Server]bool
+	world  *world // nil before the first data plane
 	closed bool
 }
 
@@ -67,6 +68,8 @@ func New(options Options) (*Reference, error) {
 		options: options,
 		capabilities: []spec.Capability{
 			spec.ChosenServiceCIDR, spec.ExhaustibleRange, spec.DualStack, spec.SingleStack, spec.RestartControlPlane,
+			spec.DataPlane, spec.EndpointControllers, spec.LoadBalancer, spec.SCTP, spec.VirtualClock,
+			spec.ProxyConfiguration, spec.ProxyMetrics, spec.KubeProxy, spec.IPTablesMode, spec.NFTablesMode, spec.IPVS,
 		},
 		token:  rand.Text(),
 		shared: map[string]*apiserver.Server{},
@@ -85,8 +88,12 @@ func (r *Reference) Describe() candidate.Description {
 		Version:        r.options.Version,
 		Tier:           "reference",
 		Capabilities:   slices.Clone(r.capabilities),
-		Components:     map[string]string{"go": runtime.Version()},
-		Faults:         r.options.Faults.Names(),
+		Declarations: map[spec.Declarable]string{
+			spec.AffinityScope: "port", spec.AffinityTimer: "refreshed", spec.NoEndpoints: "reject", spec.InternalLocalWithoutEndpoints: "drop",
+			spec.ExternalLocalWithoutEndpoints: "drop", spec.UnusedPort: "reject", spec.NodePortLoopback: "served",
+		},
+		Components: map[string]string{"go": runtime.Version()},
+		Faults:     r.options.Faults.Names(),
 	}
 }
 

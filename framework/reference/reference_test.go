@@ -53,7 +53,7 @@ func TestDescriptionFollowsTheVersion(t *testing.T) {
 	g.Expect(d.Version).To(Equal("v1.37.1"))
 	g.Expect(d.Has(spec.ServiceCIDRAPI)).To(BeTrue())
 	g.Expect(d.Has(spec.RestartControlPlane)).To(BeTrue())
-	g.Expect(d.Has(spec.DataPlane)).To(BeFalse())
+	g.Expect(d.Has(spec.DataPlane)).To(BeTrue())
 	old := newReference(t, Options{Version: "v1.31.0"}).Describe()
 	g.Expect(old.Has(spec.ServiceCIDRAPI)).To(BeFalse())
 	_, err := New(Options{Version: "latest"})

@@ -29,6 +29,8 @@ type Report struct {
 	Summary      Summary              `json:"summary"`
 	Requirements []RequirementVerdict `json:"requirements"`
 	Checks       []CheckVerdict       `json:"checks"`
+	// TimeToConsistency is how long the data plane took to follow changes; nil if no check of traffic measured it.
+	TimeToConsistency *TimeToConsistency `json:"timeToConsistency,omitempty"`
 	// Interrupted is set when the run ended before every check had run; NotRun counts the missing ones.
 	Interrupted bool `json:"interrupted,omitempty"`
 	NotRun      int  `json:"notRun,omitempty"`
@@ -125,6 +127,7 @@ func Build(run Run, results []check.Result) *Report {
 		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.Check, b.Check), cmp.Compare(a.ServiceCIDR, b.ServiceCIDR))
 	})
 	r.judge()
+	r.TimeToConsistency = timeToConsistency(results)
 	return r
 }
 

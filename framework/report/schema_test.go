@@ -25,12 +25,14 @@ func TestReportFollowsItsSchema(t *testing.T) {
 	known := Expectation{Requirement: must, Check: "*: x", Versions: ">=1.31", Reason: "r", Source: "s", Link: "l", Expires: "2999-01-01"}
 	passing := Expectation{Requirement: must, Check: "*: a", Reason: "r"}
 	full := result(must, "a", check.Conformant)
+	full.Suite = "proxy" // so that the report has a time to consistency
 	full.ServiceCIDR, full.Evidence, full.Convergence = "10.96.0.0/24", []check.Evidence{{Name: "n", Value: "v"}}, []check.Convergence{{What: "w", Seconds: 1}}
 	data, err := json.Marshal(Build(Run{
 		SuiteVersion: "devel", Started: time.Now(), Duration: time.Second, Seed: 1, Planned: 9, Interrupted: true,
 		Candidate: candidate.Description{
 			Implementation: "kubernetes", Version: "v1.37.1", Tier: "lab", Capabilities: spec.Capabilities,
-			Components: map[string]string{"etcd": "3.6"}, Faults: []string{"f"},
+			Declarations: map[spec.Declarable]string{spec.NoEndpoints: "reject"},
+			Components:   map[string]string{"etcd": "3.6"}, Faults: []string{"f"},
 		},
 		Expectations: Expectations{Deviations: []Expectation{known, passing}},
 	}, []check.Result{full, result(must, "x", check.NonConformant), result(must, "c", check.Unknown), result(must, "d", check.NotApplicable)}))

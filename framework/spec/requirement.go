@@ -48,7 +48,11 @@ const (
 	DataPlane             Capability = "data-plane"           // nodes, backends and clients between which traffic can be sent
 	ProxyConfiguration    Capability = "proxy-configuration"  // the service proxy can be configured and restarted
 	ProxyMetrics          Capability = "proxy-metrics"
-	IPVS                  Capability = "ipvs"
+	KubeProxy             Capability = "kube-proxy"    // the service proxy is kube-proxy
+	IPTablesMode          Capability = "iptables-mode" // kube-proxy runs in iptables mode
+	NFTablesMode          Capability = "nftables-mode" // kube-proxy runs in nftables mode
+	IPVS                  Capability = "ipvs"          // nodes can run kube-proxy in ipvs mode
+	VirtualClock          Capability = "virtual-clock" // time passes on demand
 	SCTP                  Capability = "sctp"
 	LoadBalancer          Capability = "load-balancer" // load-balancer addresses can be given to a Service and routed to a node
 	ClusterDNS            Capability = "cluster-dns"
@@ -58,7 +62,8 @@ const (
 // Capabilities lists every known capability, for validation.
 var Capabilities = []Capability{
 	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, ServiceCIDRController, RestartControlPlane,
-	EndpointControllers, DataPlane, ProxyConfiguration, ProxyMetrics, IPVS, SCTP, LoadBalancer, ClusterDNS, Kubelet,
+	EndpointControllers, DataPlane, ProxyConfiguration, ProxyMetrics,
+	KubeProxy, IPTablesMode, NFTablesMode, IPVS, VirtualClock, SCTP, LoadBalancer, ClusterDNS, Kubelet,
 }
 
 // Deviation is a place where a known implementation is documented or was observed to differ from a requirement.

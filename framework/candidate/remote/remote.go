@@ -39,8 +39,11 @@ type leaseAnswer struct {
 	ServiceCIDRs []netip.Prefix   `json:"serviceCIDRs"`
 	First        int              `json:"first"`
 	Last         int              `json:"last"`
-	Unavailable  string           `json:"unavailable,omitempty"`
-	Error        string           `json:"error,omitempty"`
+	// Nodes and ExternalAddresses are those of a data plane.
+	Nodes             []candidate.Node `json:"nodes,omitempty"`
+	ExternalAddresses []netip.Addr     `json:"externalAddresses,omitempty"`
+	Unavailable       string           `json:"unavailable,omitempty"`
+	Error             string           `json:"error,omitempty"`
 }
 
 // Serve starts a server on loopback. settings is any JSON value that the workers read with Client.Settings; events receives
@@ -66,7 +69,9 @@ func Serve(c candidate.Candidate, settings any, events func(json.RawMessage)) (*
 		}
 	})
 	mux.HandleFunc("POST "+secret+"/events", s.event)
-	mux.HandleFunc("POST "+secret+"/leases", s.lease)
+	mux.HandleFunc("POST "+secret+"/leases", lease(s, s.candidate.ControlPlane))
+	mux.HandleFunc("POST "+secret+"/dataplanes", lease(s, s.candidate.DataPlane))
+	mux.HandleFunc("POST "+secret+"/leases/{id}/{method}", s.serveDataPlane)
 	mux.HandleFunc("POST "+secret+"/leases/{id}/restart", s.restart)
 	mux.HandleFunc("DELETE "+secret+"/leases/{id}", s.release)
 	s.url = "http://" + listener.Addr().String() + secret
@@ -102,28 +107,39 @@ func (s *Server) event(_ http.ResponseWriter, r *http.Request) {
 	s.events(body)
 }
 
-func (s *Server) lease(w http.ResponseWriter, r *http.Request) {
-	var request candidate.Request
-	if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
+// lease answers requests for a control plane or, with acquire making one, a data plane.
+func lease[Request any, Plane candidate.ControlPlane](s *Server, acquire func(context.Context, Request) (Plane, error)) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		var request Request
+		if err := json.NewDecoder(r.Body).Decode(&request); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		cp, err := acquire(r.Context(), request)
+		switch {
+		case candidate.IsUnavailable(err):
+			answer(w, leaseAnswer{Unavailable: err.Error()})
+		case err != nil:
+			answer(w, leaseAnswer{Error: err.Error()})
+		case r.Context().Err() != nil: // the worker was interrupted while it waited
+			cp.Release()
+		default:
+			answer(w, s.hand(cp))
+		}
 	}
-	cp, err := s.candidate.ControlPlane(r.Context(), request)
-	switch {
-	case candidate.IsUnavailable(err):
-		answer(w, leaseAnswer{Unavailable: err.Error()})
-	case err != nil:
-		answer(w, leaseAnswer{Error: err.Error()})
-	case r.Context().Err() != nil: // the worker was interrupted while it waited
-		cp.Release()
-	default:
-		id := rand.Text()
-		s.mu.Lock()
-		s.leases[id] = cp
-		s.mu.Unlock()
-		first, last := cp.NodePorts()
-		answer(w, leaseAnswer{ID: id, Access: cp.Access(), ServiceCIDRs: cp.ServiceCIDRs(), First: first, Last: last})
+}
+
+// hand notes a lease and describes it.
+func (s *Server) hand(cp candidate.ControlPlane) leaseAnswer {
+	a := leaseAnswer{ID: rand.Text(), Access: cp.Access(), ServiceCIDRs: cp.ServiceCIDRs()}
+	a.First, a.Last = cp.NodePorts()
+	if d, ok := cp.(candidate.DataPlane); ok {
+		a.Nodes, a.ExternalAddresses = d.Nodes(), d.ExternalAddresses()
 	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.leases[a.ID] = cp
+	return a
 }
 
 func (s *Server) take(id string, remove bool) candidate.ControlPlane {
@@ -216,31 +232,39 @@ func (c *Client) Close(context.Context) error { return nil }
 
 // ControlPlane implements candidate.Candidate.
 func (c *Client) ControlPlane(ctx context.Context, request candidate.Request) (candidate.ControlPlane, error) {
-	l := &lease{client: c}
-	if err := c.call(ctx, http.MethodPost, "/leases", request, &l.leaseAnswer); err != nil {
+	l := &leased{client: c}
+	if err := l.take(ctx, "/leases", request); err != nil {
 		return nil, err
-	}
-	switch {
-	case l.Unavailable != "":
-		return nil, candidate.Unavailable("%s", l.Unavailable)
-	case l.Error != "":
-		return nil, errors.New(l.Error)
 	}
 	return l, nil
 }
 
-type lease struct {
+// leased is a lease of a control plane that lives in another process.
+type leased struct {
 	client *Client
 	leaseAnswer
 }
 
-func (l *lease) Access() candidate.Access     { return l.leaseAnswer.Access }
-func (l *lease) ServiceCIDRs() []netip.Prefix { return l.leaseAnswer.ServiceCIDRs }
-func (l *lease) NodePorts() (first, last int) { return l.First, l.Last }
-func (l *lease) Release() {
+func (l *leased) take(ctx context.Context, path string, request any) error {
+	if err := l.client.call(ctx, http.MethodPost, path, request, &l.leaseAnswer); err != nil {
+		return err
+	}
+	switch {
+	case l.Unavailable != "":
+		return candidate.Unavailable("%s", l.Unavailable)
+	case l.Error != "":
+		return errors.New(l.Error)
+	}
+	return nil
+}
+
+func (l *leased) Access() candidate.Access     { return l.leaseAnswer.Access }
+func (l *leased) ServiceCIDRs() []netip.Prefix { return l.leaseAnswer.ServiceCIDRs }
+func (l *leased) NodePorts() (first, last int) { return l.First, l.Last }
+func (l *leased) Release() {
 	_ = l.client.call(context.Background(), http.MethodDelete, "/leases/"+l.ID, nil, nil)
 }
-func (l *lease) Restart(ctx context.Context) error {
+func (l *leased) Restart(ctx context.Context) error {
 	var out leaseAnswer
 	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/restart", nil, &out); err != nil {
 		return err

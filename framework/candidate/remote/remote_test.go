@@ -33,6 +33,10 @@ func (s *stub) ControlPlane(_ context.Context, r candidate.Request) (candidate.C
 	return &stubPlane{s, r}, nil
 }
 
+func (s *stub) DataPlane(context.Context, candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+	return nil, candidate.Unavailable("no data plane")
+}
+
 type stubPlane struct {
 	stub    *stub
 	request candidate.Request

@@ -118,10 +118,12 @@ func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool)
 		return s.view(res, marked), false, nil
 	}
 	if !sameDeletion(marked, e.stored) {
+		was := e.stored
 		var err error
 		if e, err = s.store.update(res, e, marked, s.viewer(res), e.writes); err != nil {
 			return nil, false, err
 		}
+		s.control(res, was, marked)
 		if svc, ok := marked.(*corev1.Service); ok && s.options.Faults.On(fault.NodePortFreedEarly) {
 			s.rules.Load().Delete(svc)
 		}
@@ -175,6 +177,7 @@ func sameDeletion(a, b object) bool {
 // afterRemoval does what the departure of an object sets off.
 func (s *Server) afterRemoval(res *resource, obj object) {
 	res.strategy.deleted(s, obj)
+	s.control(res, obj, nil)
 	if res.namespaced {
 		s.finishNamespace(obj.GetNamespace())
 	}

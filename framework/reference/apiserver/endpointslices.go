@@ -19,7 +19,7 @@ const (
 	maxSliceTopologyItems = 16
 )
 
-// endpointSliceStrategy keeps EndpointSlices that clients write; no controller makes them from selectors here.
+// endpointSliceStrategy keeps EndpointSlices, whoever writes them.
 type endpointSliceStrategy struct{}
 
 func (endpointSliceStrategy) defaults(_ *Server, obj object) {

@@ -6,7 +6,7 @@
 //
 // The controllers without which the API would look broken run inline, as part of the request that gives them work: a deleted
 // namespace is emptied, an IPAddress exists for every address in use, a ServiceCIDR is ready and is removed when nothing
-// depends on it any more.
+// depends on it any more. So do, where Options ask for them, the controllers that make EndpointSlices (package endpoints).
 package apiserver
 
 import (
@@ -52,6 +52,8 @@ type Options struct {
 	NewAllocator func(netip.Prefix) (allocator.Allocator, error)
 	// Seed makes the choices of dynamic allocation reproducible; 0 seeds them at random.
 	Seed uint64
+	// Controllers runs the endpoint controllers: selectors become EndpointSlices and Endpoints, hand-made Endpoints are mirrored.
+	Controllers bool
 }
 
 // Server is one control plane. Its methods are safe for concurrent use.
@@ -64,6 +66,9 @@ type Server struct {
 
 	managers  fieldManagers
 	snapshots snapshots
+
+	// controlling is held while the endpoint controllers look at a Service.
+	controlling sync.Mutex
 
 	// working is held for reading by every request and for writing while the rules are replaced.
 	working sync.RWMutex

@@ -108,6 +108,7 @@ func (s *Server) createNamed(res *resource, obj object, options writeOptions, w 
 		return nil, storeError(err, res, obj.GetNamespace(), obj.GetName())
 	}
 	tx.Commit()
+	s.control(res, nil, e.stored)
 	return e.view, nil
 }
 
@@ -245,6 +246,7 @@ func (s *Server) replace(res *resource, old *entry, obj object, writes []write) 
 		if err != nil {
 			return nil, err
 		}
+		s.control(res, old.stored, e.stored)
 		return e.view, nil
 	}
 	view, err := s.store.remove(res, old, obj, s.viewer(res))

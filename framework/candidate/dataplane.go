@@ -1,0 +1,243 @@
+package candidate
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// DataPlaneRequest says which data plane a check needs.
+type DataPlaneRequest struct {
+	// DualStack asks for Service ranges, nodes and pods of both families. Without it the families that the candidate has are given.
+	DualStack bool `json:"dualStack,omitempty"`
+}
+
+// DataPlane is nodes, pods and clients between which traffic can be sent, and the control plane that they belong to. It is
+// leased to one check until Release, which removes every pod and node that the check started. Other checks use the same
+// nodes at the same time; each has pods, extra nodes and a clock of its own. All methods are safe for concurrent use. An error means
+// that the environment failed and says nothing about the candidate; an *UnavailableError, that it cannot offer this.
+type DataPlane interface {
+	ControlPlane
+	// Nodes are the nodes that checks share, at least three, in at least two zones. They do not change during the lease.
+	Nodes() []Node
+	// ExternalAddresses belong to nobody else. A client outside of the cluster that sends to one of them sends it to the node that
+	// is its gateway. There are at least four of each family that the data plane has.
+	ExternalAddresses() []netip.Addr
+
+	// StartPod creates the Pod object and starts a backend that answers on its ports with its identity and with the client address
+	// that it saw; without ports it is a client only. It returns the pod with its addresses once it answers; the Pod object is then
+	// Running, and Ready unless the pod says otherwise.
+	StartPod(ctx context.Context, pod Pod) (Pod, error)
+	// SetReady sets the Ready condition of the Pod object, as a readiness probe would.
+	SetReady(ctx context.Context, pod PodName, ready bool) error
+	// Terminate deletes the Pod object with a grace period that outlasts the check: the pod is terminating, and goes on answering
+	// until Remove. Its Ready condition stays as it is.
+	Terminate(ctx context.Context, pod PodName) error
+	// Kill ends the backend: its ports refuse connections and the established ones are reset. The API does not notice.
+	Kill(ctx context.Context, pod PodName) error
+	// Remove ends the backend and removes the Pod object and its network.
+	Remove(ctx context.Context, pod PodName) error
+
+	// Send sends probes and returns the outcomes of each in order. Probes are sent concurrently with each other; the shots
+	// of one probe one after the other.
+	Send(ctx context.Context, probes []Probe) ([][]Outcome, error)
+	// Pass lets time pass on the clock of the candidate: at once where the clock is virtual (capability virtual-clock).
+	Pass(ctx context.Context, d time.Duration) error
+	// Diagnose describes what the nodes know about an address, for the evidence of a failure; at most a screenful.
+	Diagnose(ctx context.Context, address netip.Addr) (string, error)
+
+	// AddNode starts a further node that only this check uses, with a proxy configured as given (capability proxy-configuration).
+	// It returns when the proxy has synchronised once; with a ProxyConfiguration that is Absent, at once.
+	AddNode(ctx context.Context, node Node, proxy ProxyConfiguration) (Node, error)
+	// StartProxy starts the proxy of a node that AddNode has made, instead of a running one. It returns when the proxy runs, not when it has
+	// synchronised. A proxy that ends within moments of its start is no error: ProxyState tells.
+	StartProxy(ctx context.Context, node string, proxy ProxyConfiguration) error
+	// StopProxy ends the proxy of such a node as a crash would: rules stay as they are.
+	StopProxy(ctx context.Context, node string) error
+	// ProxyState tells whether the proxy of such a node runs, and the end of what it has logged.
+	ProxyState(ctx context.Context, node string) (ProxyState, error)
+	// Interfere changes the rules of such a node behind the proxy's back.
+	Interfere(ctx context.Context, node string, what Interference) error
+}
+
+// Node is a node of a data plane.
+type Node struct {
+	Name string `json:"name"`
+	// Zone is the value of its label topology.kubernetes.io/zone.
+	Zone string `json:"zone,omitempty"`
+	// Addresses are its InternalIPs, the primary family first.
+	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// SecondaryAddresses are further addresses of the node that the Node object does not list.
+	SecondaryAddresses []netip.Addr `json:"secondaryAddresses,omitempty"`
+}
+
+// PodName names a pod.
+type PodName struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+func (n PodName) String() string { return n.Namespace + "/" + n.Name }
+
+// Pod is a pod of a data plane.
+type Pod struct {
+	PodName
+	// Node is the name of the node that it runs on.
+	Node   string            `json:"node"`
+	Labels map[string]string `json:"labels,omitempty"`
+	// Ports are what it answers on.
+	Ports []PodPort `json:"ports,omitempty"`
+	// Unready pods start with a Ready condition that is false.
+	Unready bool `json:"unready,omitempty"`
+	// HostNetwork pods have the addresses of their node.
+	HostNetwork bool `json:"hostNetwork,omitempty"`
+	// Hostname and Subdomain are those of the Pod object.
+	Hostname  string `json:"hostname,omitempty"`
+	Subdomain string `json:"subdomain,omitempty"`
+	// Addresses are given by StartPod, the primary family first.
+	Addresses []netip.Addr `json:"addresses,omitempty"`
+}
+
+// PodPort is a port that a pod answers on.
+type PodPort struct {
+	Name     string          `json:"name,omitempty"`
+	Protocol corev1.Protocol `json:"protocol"`
+	Number   int             `json:"number"`
+}
+
+// Client is where a probe is sent from; exactly one of Pod, Node and Gateway is set.
+type Client struct {
+	// Pod sends from a pod of the check.
+	Pod PodName `json:"pod,omitzero"`
+	// Node sends from the host network of a node.
+	Node string `json:"node,omitempty"`
+	// Gateway sends from outside of the cluster; whatever is not on the client's own network goes to this node.
+	Gateway string `json:"gateway,omitempty"`
+	// Address chooses among the addresses of a client outside of the cluster, which has ClientAddresses of each family.
+	Address int `json:"address,omitempty"`
+}
+
+// ClientAddresses is how many addresses of each family a client outside of the cluster has.
+const ClientAddresses = 32
+
+func (c Client) String() string {
+	switch {
+	case c.Node != "":
+		return "host of " + c.Node
+	case c.Gateway != "":
+		return "outside by " + c.Gateway
+	}
+	return "pod " + c.Pod.Name
+}
+
+// Probe is a series of shots: connections, or datagrams that wait for their answer.
+type Probe struct {
+	From     Client          `json:"from"`
+	To       netip.AddrPort  `json:"to"`
+	Protocol corev1.Protocol `json:"protocol"`
+	// Count is the number of shots; 0 is 1.
+	Count int `json:"count,omitempty"`
+	// SourcePort is that of every shot; 0 takes a fresh one for each.
+	SourcePort int `json:"sourcePort,omitempty"`
+	// Connection names a connection (with UDP a socket) that is opened by the first shot that names it and stays open until the
+	// lease ends, also between calls; every shot is a request on it. Empty opens one for each shot and closes it.
+	Connection string `json:"connection,omitempty"`
+	// Path makes each shot an HTTP GET (with TCP).
+	Path string `json:"path,omitempty"`
+	// Interval is the time from one shot to the next; 0 is as fast as answers come.
+	Interval time.Duration `json:"interval,omitempty"`
+	// Timeout is how long silence may last before the outcome is Dropped; 0 is DefaultProbeTimeout.
+	Timeout time.Duration `json:"timeout,omitempty"`
+}
+
+// DefaultProbeTimeout is many times what a loaded machine needs to answer between two network namespaces.
+const DefaultProbeTimeout = time.Second
+
+// Result is what one shot met.
+type Result string
+
+// The results.
+const (
+	Answered    Result = "answered"
+	Refused     Result = "refused"     // TCP reset in answer to the first packet, or ICMP port unreachable
+	Unreachable Result = "unreachable" // another ICMP error: no route, host or network unreachable, prohibited
+	Dropped     Result = "dropped"     // silence
+	Reset       Result = "reset"       // an established connection was broken
+	Broken      Result = "broken"      // the prober itself failed: it says nothing about the candidate
+)
+
+// Outcome is what one shot saw.
+type Outcome struct {
+	Result Result `json:"result"`
+	// Pod answered, on PodPort, and saw the client as Source. For HTTP answers by others than pods they are empty.
+	Pod     PodName        `json:"pod,omitzero"`
+	PodPort int            `json:"podPort,omitempty"`
+	Source  netip.AddrPort `json:"source,omitzero"`
+	// HTTP is the answer to a GET.
+	HTTP *HTTPAnswer `json:"http,omitempty"`
+	// Start is when the shot was sent, Duration how long it took to its result, on the candidate's clock.
+	Start    time.Time     `json:"start"`
+	Duration time.Duration `json:"duration"`
+	// Error is what a Broken prober says.
+	Error string `json:"error,omitempty"`
+}
+
+// HTTPAnswer is an answer to a GET.
+type HTTPAnswer struct {
+	Code   int                 `json:"code"`
+	Header map[string][]string `json:"header,omitempty"`
+	Body   string              `json:"body,omitempty"`
+}
+
+// ProxyConfiguration configures the service proxy of a node. The zero value is that of the shared nodes. It names what checks vary; a
+// tier writes it in the form that its proxy reads.
+type ProxyConfiguration struct {
+	// Mode is iptables, nftables or ipvs; empty is that of the shared nodes.
+	Mode string `json:"mode,omitempty"`
+	// MinSyncPeriod and SyncPeriod are those of the mode, as text ("1s", "0s"); empty leaves them to the tier, "default" to the proxy.
+	MinSyncPeriod string `json:"minSyncPeriod,omitempty"`
+	SyncPeriod    string `json:"syncPeriod,omitempty"`
+	// Scheduler is the IPVS scheduler.
+	Scheduler string `json:"scheduler,omitempty"`
+	// NodePortAddresses are CIDRs, or "primary".
+	NodePortAddresses []string `json:"nodePortAddresses,omitempty"`
+	// FeatureGates are switched as said.
+	FeatureGates map[string]bool `json:"featureGates,omitempty"`
+	// Flags are further command-line flags, beside the configuration file.
+	Flags []string `json:"flags,omitempty"`
+	// WithoutIPVS asks for a node whose kernel has no IPVS, whatever the mode; a candidate that has none to offer answers Unavailable. It
+	// is a property of the node: AddNode and every StartProxy of the node name it.
+	WithoutIPVS bool `json:"withoutIPVS,omitempty"`
+	// Absent starts the node without a proxy.
+	Absent bool `json:"absent,omitempty"`
+	// Rewrite changes the configuration file of a running proxy without starting it again; for StartProxy only.
+	Rewrite bool `json:"rewrite,omitempty"`
+}
+
+// ProxyState is what can be seen of the program of a service proxy.
+type ProxyState struct {
+	Running bool `json:"running"`
+	// Log is the end of what it has logged.
+	Log string `json:"log,omitempty"`
+}
+
+// ProxyMetrics and ProxyHealth are the ports on which the proxy of every node serves its metrics (on loopback) and its health (on all addresses).
+const (
+	ProxyMetricsPort = 10249
+	ProxyHealthPort  = 10256
+)
+
+// Interference is what somebody else does to the rules of a node.
+type Interference string
+
+// The interferences.
+const (
+	// FlushRules empties and deletes every table or virtual server that the proxy has made.
+	FlushRules Interference = "flush rules"
+	// DropRealServers removes every real server from the virtual servers of IPVS.
+	DropRealServers Interference = "drop real servers"
+	// AddRealServer adds an address where nobody listens as a real server of every virtual server of IPVS.
+	AddRealServer Interference = "add real server"
+)

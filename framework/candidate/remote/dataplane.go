@@ -1,0 +1,203 @@
+package remote
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// arguments are those of any method of a data plane.
+type arguments struct {
+	Pod     candidate.Pod                `json:"pod,omitzero"`
+	Name    candidate.PodName            `json:"name,omitzero"`
+	Ready   bool                         `json:"ready,omitempty"`
+	Probes  []candidate.Probe            `json:"probes,omitempty"`
+	Pass    time.Duration                `json:"pass,omitempty"`
+	Address netip.Addr                   `json:"address,omitzero"`
+	Node    candidate.Node               `json:"node,omitzero"`
+	Proxy   candidate.ProxyConfiguration `json:"proxy,omitzero"`
+	What    candidate.Interference       `json:"what,omitempty"`
+}
+
+// results are those of any method of a data plane.
+type results struct {
+	Pod         candidate.Pod         `json:"pod,omitzero"`
+	Outcomes    [][]candidate.Outcome `json:"outcomes,omitempty"`
+	Text        string                `json:"text,omitempty"`
+	Node        candidate.Node        `json:"node,omitzero"`
+	State       candidate.ProxyState  `json:"state,omitzero"`
+	Unavailable string                `json:"unavailable,omitempty"`
+	Error       string                `json:"error,omitempty"`
+}
+
+// methods are those of a data plane, by name: the last part of the path that they are called at.
+var methods = map[string]func(context.Context, candidate.DataPlane, *arguments, *results) error{
+	"start-pod": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
+		r.Pod, err = p.StartPod(ctx, a.Pod)
+		return err
+	},
+	"set-ready": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
+		return p.SetReady(ctx, a.Name, a.Ready)
+	},
+	"terminate": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
+		return p.Terminate(ctx, a.Name)
+	},
+	"kill": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
+		return p.Kill(ctx, a.Name)
+	},
+	"remove": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
+		return p.Remove(ctx, a.Name)
+	},
+	"send": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
+		r.Outcomes, err = p.Send(ctx, a.Probes)
+		return err
+	},
+	"pass": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
+		return p.Pass(ctx, a.Pass)
+	},
+	"diagnose": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
+		r.Text, err = p.Diagnose(ctx, a.Address)
+		return err
+	},
+	"add-node": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
+		r.Node, err = p.AddNode(ctx, a.Node, a.Proxy)
+		return err
+	},
+	"start-proxy": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
+		return p.StartProxy(ctx, a.Node.Name, a.Proxy)
+	},
+	"stop-proxy": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
+		return p.StopProxy(ctx, a.Node.Name)
+	},
+	"proxy-state": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
+		r.State, err = p.ProxyState(ctx, a.Node.Name)
+		return err
+	},
+	"interfere": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
+		return p.Interfere(ctx, a.Node.Name, a.What)
+	},
+}
+
+// serveDataPlane calls a method of a leased data plane.
+func (s *Server) serveDataPlane(w http.ResponseWriter, r *http.Request) {
+	plane, ok := s.take(r.PathValue("id"), false).(candidate.DataPlane)
+	method := methods[r.PathValue("method")]
+	if !ok || method == nil {
+		http.Error(w, "no such lease or method", http.StatusNotFound)
+		return
+	}
+	var in arguments
+	if err := json.NewDecoder(r.Body).Decode(&in); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var out results
+	switch err := method(r.Context(), plane, &in, &out); {
+	case candidate.IsUnavailable(err):
+		out = results{Unavailable: err.Error()}
+	case err != nil:
+		out = results{Error: err.Error()}
+	}
+	answer(w, out)
+}
+
+// dataPlane is a lease of a data plane that lives in another process.
+type dataPlane struct{ leased }
+
+var _ candidate.DataPlane = (*dataPlane)(nil)
+
+// DataPlane implements candidate.Candidate.
+func (c *Client) DataPlane(ctx context.Context, request candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+	d := &dataPlane{leased{client: c}}
+	if err := d.take(ctx, "/dataplanes", request); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+func (d *dataPlane) Nodes() []candidate.Node         { return d.leaseAnswer.Nodes }
+func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.leaseAnswer.ExternalAddresses }
+
+func (d *dataPlane) do(ctx context.Context, method string, in arguments) (results, error) {
+	var out results
+	if err := d.client.call(ctx, http.MethodPost, "/leases/"+d.ID+"/"+method, in, &out); err != nil {
+		return results{}, err
+	}
+	switch {
+	case out.Unavailable != "":
+		return results{}, candidate.Unavailable("%s", out.Unavailable)
+	case out.Error != "":
+		return results{}, errors.New(out.Error)
+	}
+	return out, nil
+}
+
+func (d *dataPlane) StartPod(ctx context.Context, pod candidate.Pod) (candidate.Pod, error) {
+	r, err := d.do(ctx, "start-pod", arguments{Pod: pod})
+	return r.Pod, err
+}
+
+func (d *dataPlane) SetReady(ctx context.Context, pod candidate.PodName, ready bool) error {
+	_, err := d.do(ctx, "set-ready", arguments{Name: pod, Ready: ready})
+	return err
+}
+
+func (d *dataPlane) Terminate(ctx context.Context, pod candidate.PodName) error {
+	_, err := d.do(ctx, "terminate", arguments{Name: pod})
+	return err
+}
+
+func (d *dataPlane) Kill(ctx context.Context, pod candidate.PodName) error {
+	_, err := d.do(ctx, "kill", arguments{Name: pod})
+	return err
+}
+
+func (d *dataPlane) Remove(ctx context.Context, pod candidate.PodName) error {
+	_, err := d.do(ctx, "remove", arguments{Name: pod})
+	return err
+}
+
+func (d *dataPlane) Send(ctx context.Context, probes []candidate.Probe) ([][]candidate.Outcome, error) {
+	r, err := d.do(ctx, "send", arguments{Probes: probes})
+	return r.Outcomes, err
+}
+
+func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {
+	_, err := d.do(ctx, "pass", arguments{Pass: t})
+	return err
+}
+
+func (d *dataPlane) Diagnose(ctx context.Context, address netip.Addr) (string, error) {
+	r, err := d.do(ctx, "diagnose", arguments{Address: address})
+	return r.Text, err
+}
+
+func (d *dataPlane) AddNode(ctx context.Context, node candidate.Node, proxy candidate.ProxyConfiguration) (candidate.Node, error) {
+	r, err := d.do(ctx, "add-node", arguments{Node: node, Proxy: proxy})
+	return r.Node, err
+}
+
+func (d *dataPlane) StartProxy(ctx context.Context, node string, proxy candidate.ProxyConfiguration) error {
+	_, err := d.do(ctx, "start-proxy", arguments{Node: candidate.Node{Name: node}, Proxy: proxy})
+	return err
+}
+
+func (d *dataPlane) StopProxy(ctx context.Context, node string) error {
+	_, err := d.do(ctx, "stop-proxy", arguments{Node: candidate.Node{Name: node}})
+	return err
+}
+
+func (d *dataPlane) ProxyState(ctx context.Context, node string) (candidate.ProxyState, error) {
+	r, err := d.do(ctx, "proxy-state", arguments{Node: candidate.Node{Name: node}})
+	return r.State, err
+}
+
+func (d *dataPlane) Interfere(ctx context.Context, node string, what candidate.Interference) error {
+	_, err := d.do(ctx, "interfere", arguments{Node: candidate.Node{Name: node}, What: what})
+	return err
+}

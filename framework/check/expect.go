@@ -1,0 +1,381 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// Case is one cell of a matrix of clients and destinations: what is sent, and what is demanded of the outcomes.
+type Case struct {
+	From candidate.Client
+	To   netip.AddrPort
+	// Protocol is TCP unless it says otherwise.
+	Protocol corev1.Protocol
+	Want     Want
+	// Shots replaces the number that the demand asks for.
+	Shots int
+	// The rest is that of candidate.Probe.
+	SourcePort int
+	Connection string
+	Path       string
+	Interval   time.Duration
+}
+
+func (c *Case) probe() candidate.Probe {
+	p := candidate.Probe{
+		From: c.From, To: c.To, Protocol: c.Protocol, Count: c.Shots, SourcePort: c.SourcePort, Connection: c.Connection, Path: c.Path, Interval: c.Interval,
+	}
+	if p.Protocol == "" {
+		p.Protocol = corev1.ProtocolTCP
+	}
+	if p.Count == 0 {
+		p.Count = max(1, c.Want.Shots)
+	}
+	return p
+}
+
+// ConvergenceBound is how long a data plane may take to follow a change. It takes a fraction of a second on an idle machine;
+// a loaded one must not make a red verdict.
+const ConvergenceBound = 30 * time.Second
+
+// flaps is how often a demand that held may cease to hold before it counts as unmet: nodes follow a change one after the other.
+const flaps = 3
+
+// Expect demands that all cases hold at a time within ConvergenceBound, and still hold when they are looked at again. It records how long that
+// took under the name what, which says what was changed, for example "the Service is created". It returns the outcomes of the last
+// look. If they do not hold, the check fails with the matrix of what was demanded and observed. Silent demands are
+// looked at beside controls: if the same client does not reach a pod by its own address, the check is unknown.
+func (n *Network) Expect(ctx context.Context, what string, cases ...Case) [][]candidate.Outcome {
+	ginkgo.GinkgoHelper()
+	return n.ExpectWithin(ctx, what, ConvergenceBound, cases...)
+}
+
+// ExpectNow demands that all cases hold at once: for what must hold at every moment.
+func (n *Network) ExpectNow(ctx context.Context, what string, cases ...Case) [][]candidate.Outcome {
+	ginkgo.GinkgoHelper()
+	return n.ExpectWithin(ctx, what, 0, cases...)
+}
+
+// ExpectWithin is Expect with a bound of its own.
+func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Duration, cases ...Case) [][]candidate.Outcome {
+	ginkgo.GinkgoHelper()
+	within *= n.patience
+	probes := make([]candidate.Probe, len(cases))
+	for i := range cases {
+		probes[i] = cases[i].probe()
+	}
+	var passed time.Duration // on the candidate's clock
+	start, pause, held := time.Now(), pollInterval, 0
+	var first time.Duration
+	patience := firstPatience
+	for {
+		silent := n.scout(ctx, cases, probes, within, patience)
+		if len(silent) > 0 && time.Since(start) < within {
+			patience = min(2*patience, candidate.DefaultProbeTimeout)
+			n.Pass(ctx, pause)
+			pause = min(2*pause, 200*time.Millisecond)
+			continue
+		}
+		outcomes := n.sendExcept(ctx, silent, probes)
+		if !n.virtual {
+			passed = time.Since(start)
+		}
+		met := allMet(cases, outcomes)
+		if met {
+			if held++; held == 1 {
+				first = passed
+			}
+			if within == 0 || n.confirmed(ctx, cases, probes, &outcomes) {
+				n.control(ctx, cases)
+				record(what, first)
+				return outcomes
+			}
+		}
+		if !met && passed >= within || held > flaps {
+			n.control(ctx, cases)
+			n.fail(ctx, what, within, held, cases, outcomes)
+		}
+		if n.virtual {
+			passed += pause
+			n.Pass(ctx, pause)
+			pause = min(2*pause, time.Second)
+		} else {
+			n.Pass(ctx, pause)
+			pause = min(2*pause, 200*time.Millisecond)
+		}
+	}
+}
+
+// firstPatience is how long the first scouts wait for an answer; later ones wait longer, up to what a shot waits.
+const firstPatience = 100 * time.Millisecond
+
+// scout sends one shot of each case that demands answers, and returns what met silence for as long as its patience lasts, by case. Silence lasts:
+// without scouts a look at what is not served yet would take a second for each of its shots. Where waiting takes no time none are sent.
+func (n *Network) scout(ctx context.Context, cases []Case, probes []candidate.Probe, within, patience time.Duration) map[int][]candidate.Outcome {
+	ginkgo.GinkgoHelper()
+	if n.virtual || within == 0 {
+		return nil
+	}
+	var scouts []candidate.Probe
+	var of []int
+	for i, p := range probes {
+		if !cases[i].Want.Silent {
+			p.Count, p.Timeout = 1, patience
+			scouts, of = append(scouts, p), append(of, i)
+		}
+	}
+	if len(scouts) == 0 {
+		return nil
+	}
+	silent := map[int][]candidate.Outcome{}
+	for k, os := range n.Send(ctx, scouts...) {
+		if os[0].Result == candidate.Dropped {
+			silent[of[k]] = os
+		}
+	}
+	return silent
+}
+
+// sendExcept is Send for all probes but those whose outcomes are known.
+func (n *Network) sendExcept(ctx context.Context, known map[int][]candidate.Outcome, probes []candidate.Probe) [][]candidate.Outcome {
+	ginkgo.GinkgoHelper()
+	var rest []candidate.Probe
+	for i, p := range probes {
+		if known[i] == nil {
+			rest = append(rest, p)
+		}
+	}
+	sent := n.Send(ctx, rest...)
+	outcomes := make([][]candidate.Outcome, len(probes))
+	for i := range probes {
+		if outcomes[i] = known[i]; outcomes[i] == nil {
+			outcomes[i], sent = sent[0], sent[1:]
+		}
+	}
+	return outcomes
+}
+
+// confirmed looks again.
+func (n *Network) confirmed(ctx context.Context, cases []Case, probes []candidate.Probe, outcomes *[][]candidate.Outcome) bool {
+	ginkgo.GinkgoHelper()
+	again := n.Send(ctx, probes...)
+	*outcomes = again
+	return allMet(cases, again)
+}
+
+func allMet(cases []Case, outcomes [][]candidate.Outcome) bool {
+	for i := range cases {
+		if !cases[i].Want.Met(outcomes[i]) {
+			return false
+		}
+	}
+	return true
+}
+
+func record(what string, took time.Duration) {
+	if current != nil {
+		current.result.Convergence = append(current.result.Convergence, Convergence{What: what, Seconds: took.Seconds()})
+	}
+}
+
+// Send sends probes, all at a time, and returns the outcomes of each. A prober that is broken makes the check unknown.
+func (n *Network) Send(ctx context.Context, probes ...candidate.Probe) [][]candidate.Outcome {
+	ginkgo.GinkgoHelper()
+	if n.patience > 1 {
+		probes = slices.Clone(probes)
+		for i := range probes {
+			if probes[i].Timeout == 0 {
+				probes[i].Timeout = candidate.DefaultProbeTimeout
+			}
+			probes[i].Timeout *= n.patience
+		}
+	}
+	outcomes, err := n.plane.Send(ctx, probes)
+	mustOffer(err, "send probes")
+	for i, os := range outcomes {
+		for _, o := range os {
+			if o.Result == candidate.Broken {
+				Abort("the prober in the %s is broken: %s", probes[i].From, o.Error)
+			}
+		}
+	}
+	return outcomes
+}
+
+// During sends the shots of the probe one after the other, over and over, while change runs: at least once before it begins and once
+// after it has ended. It returns all outcomes in order.
+func (n *Network) During(ctx context.Context, probe candidate.Probe, change func()) []candidate.Outcome {
+	ginkgo.GinkgoHelper()
+	if probe.Protocol == "" {
+		probe.Protocol = corev1.ProtocolTCP
+	}
+	outcomes := n.Send(ctx, probe)[0]
+	stop, done := make(chan struct{}), make(chan []candidate.Outcome)
+	go func() {
+		var during []candidate.Outcome
+		defer func() { done <- during }()
+		defer ginkgo.GinkgoRecover()
+		for {
+			during = append(during, n.Send(ctx, probe)[0]...)
+			select {
+			case <-stop:
+				return
+			case <-ctx.Done():
+				return
+			case <-time.After(time.Millisecond):
+			}
+		}
+	}()
+	var during []candidate.Outcome
+	func() {
+		defer func() { close(stop); during = <-done }() // also when a demand of change is not met: nothing may be sent after the check
+		change()
+	}()
+	return append(append(outcomes, during...), n.Send(ctx, probe)[0]...)
+}
+
+// control proves, for each client of a silent demand, that its prober reaches what is reachable and is not answered where nobody answers.
+func (n *Network) control(ctx context.Context, cases []Case) {
+	ginkgo.GinkgoHelper()
+	var probes []candidate.Probe
+	var pod candidate.Pod
+	for _, c := range cases {
+		if !c.Want.Silent {
+			continue
+		}
+		if pod.Name == "" {
+			pod = n.controlPod(ctx)
+		}
+		family := corev1.IPv4Protocol
+		if c.To.Addr().Is6() {
+			family = corev1.IPv6Protocol
+		}
+		to := Address(pod.Addresses, family)
+		if !to.IsValid() {
+			continue
+		}
+		p := candidate.Probe{From: c.From, To: netip.AddrPortFrom(to, BackendPort), Protocol: corev1.ProtocolTCP, Count: 1, Timeout: 10 * time.Second}
+		negative := p
+		negative.To = netip.AddrPortFrom(to, closedPort)
+		if !slices.Contains(probes, p) {
+			probes = append(probes, p, negative)
+		}
+	}
+	if len(probes) == 0 {
+		return
+	}
+	outcomes := n.Send(ctx, probes...)
+	for i := 0; i < len(probes); i += 2 {
+		if o := outcomes[i][0]; o.Result != candidate.Answered || o.Pod != pod.PodName {
+			Abort("positive control: the client in the %s does not reach pod %s at %s: %s", probes[i].From, pod.Name, probes[i].To, describe(outcomes[i]))
+		}
+		if o := outcomes[i+1][0]; o.Result == candidate.Answered {
+			Abort("negative control: somebody answers the client in the %s at %s, where nobody listens", probes[i].From, probes[i+1].To)
+		}
+	}
+	Record("controls", "%d clients reached pod %s at its own address and nobody at a closed port", len(probes)/2, pod.Name)
+}
+
+// closedPort is a port on which no backend answers.
+const closedPort = 9
+
+// controlPod is a pod of the check that answers on BackendPort; it starts one if there is none.
+func (n *Network) controlPod(ctx context.Context) candidate.Pod {
+	ginkgo.GinkgoHelper()
+	n.mu.Lock()
+	i := slices.IndexFunc(n.pods, func(p candidate.Pod) bool {
+		return !p.HostNetwork && slices.ContainsFunc(p.Ports, func(q candidate.PodPort) bool { return q.Protocol == corev1.ProtocolTCP && q.Number == BackendPort })
+	})
+	var pod candidate.Pod
+	if i >= 0 {
+		pod = n.pods[i]
+	}
+	n.mu.Unlock()
+	if i >= 0 {
+		return pod
+	}
+	return n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("control")}, Node: n.Node(0)})
+}
+
+// fail ends the check as non-conformant, with the matrix as its message and what the nodes know as evidence.
+func (n *Network) fail(ctx context.Context, what string, within time.Duration, held int, cases []Case, outcomes [][]candidate.Outcome) {
+	ginkgo.GinkgoHelper()
+	diagnosed := map[netip.Addr]bool{}
+	for i, c := range cases {
+		if a := c.To.Addr(); !c.Want.Met(outcomes[i]) && !diagnosed[a] && len(diagnosed) < 2 {
+			diagnosed[a] = true
+			if text, err := n.plane.Diagnose(ctx, a); err != nil {
+				Record("diagnosis of "+a.String(), "failed: %v", err)
+			} else if text != "" {
+				Record("diagnosis of "+a.String(), "%s", text)
+			}
+		}
+	}
+	ginkgo.Fail(matrixOf(what, within, held, cases, outcomes))
+}
+
+// matrixOf describes what was demanded and observed, one line for each case, the unmet ones marked.
+func matrixOf(what string, within time.Duration, held int, cases []Case, outcomes [][]candidate.Outcome) string {
+	var b strings.Builder
+	switch {
+	case held > flaps:
+		fmt.Fprintf(&b, "after this: %s\nthe demand held %d times and each time ceased to hold\n", what, held)
+	case within > 0:
+		fmt.Fprintf(&b, "after this: %s\nnot met within %s\n", what, within)
+	default:
+		fmt.Fprintf(&b, "at this time: %s\nnot met\n", what)
+	}
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	fmt.Fprintln(w, "\tclient\tto\texpected\tobserved")
+	for i, c := range cases {
+		mark := "✓"
+		if !c.Want.Met(outcomes[i]) {
+			mark = "✗"
+		}
+		p := c.probe()
+		fmt.Fprintf(w, "%s\t%s\t%s/%s%s\t%s\t%s\n", mark, c.From, c.To, p.Protocol, c.Path, c.Want.Text, describe(outcomes[i]))
+	}
+	w.Flush()
+	return strings.TrimRight(b.String(), "\n")
+}
+
+// describe sums outcomes up: "12 answered by a-1 (from 10.0.0.1, port 8080), 3 dropped".
+func describe(outcomes []candidate.Outcome) string {
+	count := map[string]int{}
+	var order []string
+	for _, o := range outcomes {
+		text := string(o.Result)
+		switch {
+		case o.HTTP != nil && o.Pod.Name == "":
+			text = fmt.Sprintf("HTTP %d", o.HTTP.Code)
+		case o.Result == candidate.Answered:
+			text = fmt.Sprintf("by %s on %d, seen from %s", o.Pod.Name, o.PodPort, o.Source.Addr())
+		}
+		if count[text]++; count[text] == 1 {
+			order = append(order, text)
+		}
+	}
+	slices.SortStableFunc(order, func(a, b string) int { return count[b] - count[a] })
+	var parts []string
+	for i, text := range order {
+		if i == 6 {
+			parts = append(parts, fmt.Sprintf("%d more kinds", len(order)-i))
+			break
+		}
+		parts = append(parts, fmt.Sprintf("%d× %s", count[text], text))
+	}
+	if len(parts) == 0 {
+		return "nothing sent"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,295 @@
+package check
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Network is what a check sees of the data plane under test: nodes, the pods that it starts on them, clients, and the control plane
+// that they belong to. What fails among its methods is the environment: the check is then unknown. All methods are safe for concurrent use.
+type Network struct {
+	*ControlPlane
+	plane   candidate.DataPlane
+	what    candidate.Description
+	virtual bool
+	// patience multiplies every bound on time.
+	patience time.Duration
+
+	mu        sync.Mutex
+	pods      []candidate.Pod // that answer, for controls
+	proven    map[candidate.Client]bool
+	addresses []netip.Addr // of ExternalAddress
+}
+
+// BackendPort is the port that backends answer on unless the check says otherwise.
+const BackendPort = 8080
+
+// Pods that are started without ports of their own answer TCP and UDP on BackendPort.
+var defaultPorts = []candidate.PodPort{
+	{Name: "tcp", Protocol: corev1.ProtocolTCP, Number: BackendPort}, {Name: "udp", Protocol: corev1.ProtocolUDP, Number: BackendPort},
+}
+
+func newNetwork(cp *ControlPlane, plane candidate.DataPlane, what candidate.Description) *Network {
+	return &Network{
+		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: time.Duration(max(1, what.Patience)), proven: map[candidate.Client]bool{},
+		addresses: slices.Clone(plane.ExternalAddresses()),
+	}
+}
+
+// Plane is the data plane itself, for nodes of the check's own (AddNode and what follows).
+func (n *Network) Plane() candidate.DataPlane { return n.plane }
+
+// Nodes are the shared nodes: at least three.
+func (n *Network) Nodes() []candidate.Node { return n.plane.Nodes() }
+
+// Node is the name of a shared node.
+func (n *Network) Node(i int) string { return n.plane.Nodes()[i].Name }
+
+// Has reports whether the candidate offers a capability, for checks that demand more where they can.
+func (n *Network) Has(c spec.Capability) bool { return n.what.Has(c) }
+
+// Declared is what the implementation declares of itself; empty if it does not.
+func (n *Network) Declared(d spec.Declarable) string { return n.what.Declarations[d] }
+
+// Address returns the first address of the family; it is invalid if there is none.
+func Address(addresses []netip.Addr, family corev1.IPFamily) netip.Addr {
+	for _, a := range addresses {
+		if a.Is4() == (family == corev1.IPv4Protocol) {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+// ExternalAddress takes one of the addresses that clients outside of the cluster reach by their gateway, of the primary family.
+func (n *Network) ExternalAddress() netip.Addr { return n.ExternalAddressOf(n.PrimaryFamily()) }
+
+// ExternalAddressOf takes one of the addresses of a family that clients outside of the cluster reach by their gateway.
+func (n *Network) ExternalAddressOf(family corev1.IPFamily) netip.Addr {
+	ginkgo.GinkgoHelper()
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	a := Address(n.addresses, family)
+	if !a.IsValid() {
+		Abort("the candidate has no further external address of family %s", family)
+	}
+	n.addresses = slices.DeleteFunc(n.addresses, func(b netip.Addr) bool { return a == b })
+	return a
+}
+
+// Host is a client in the host network of a node.
+func Host(node string) candidate.Client { return candidate.Client{Node: node} }
+
+// Outside is a client outside of the cluster, whose traffic enters it at a node.
+func Outside(gateway string) candidate.Client { return candidate.Client{Gateway: gateway} }
+
+// From is a client in a pod.
+func From(pod candidate.Pod) candidate.Client { return candidate.Client{Pod: pod.PodName} }
+
+// Start starts a pod, in the check's namespace, under a name and with ports of its own where it has none.
+func (n *Network) Start(ctx context.Context, pod candidate.Pod) candidate.Pod {
+	ginkgo.GinkgoHelper()
+	if pod.Namespace == "" {
+		pod.Namespace = n.Namespace()
+	}
+	if pod.Name == "" {
+		pod.Name = n.Name("pod")
+	}
+	if pod.Ports == nil {
+		pod.Ports = defaultPorts
+	}
+	started, err := n.plane.StartPod(ctx, pod)
+	mustOffer(err, "start pod %s", pod.PodName)
+	n.mu.Lock()
+	n.pods = append(n.pods, started)
+	n.mu.Unlock()
+	return started
+}
+
+// Backends starts a pod with the label app on each of the nodes, all at a time, and returns them in the order of the nodes.
+func (n *Network) Backends(ctx context.Context, app string, nodes ...string) []candidate.Pod {
+	ginkgo.GinkgoHelper()
+	pods := make([]candidate.Pod, len(nodes))
+	Concurrently(len(nodes), func(i int) {
+		pods[i] = n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name(app)}, Node: nodes[i], Labels: map[string]string{"app": app}})
+	})
+	for i := range pods {
+		if pods[i].Name == "" { // the goroutine has failed the check
+			Abort("a backend did not start")
+		}
+	}
+	return pods
+}
+
+// ClientPod starts a pod on the node to send from.
+func (n *Network) ClientPod(ctx context.Context, node string) candidate.Client {
+	ginkgo.GinkgoHelper()
+	return From(n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("client")}, Node: node}))
+}
+
+// SetReady makes the pod ready or unready.
+func (n *Network) SetReady(ctx context.Context, pod candidate.Pod, ready bool) {
+	ginkgo.GinkgoHelper()
+	mustOffer(n.plane.SetReady(ctx, pod.PodName, ready), "set the readiness of pod %s", pod.PodName)
+}
+
+// Terminate begins the deletion of the pod; it goes on answering.
+func (n *Network) Terminate(ctx context.Context, pod candidate.Pod) {
+	ginkgo.GinkgoHelper()
+	mustOffer(n.plane.Terminate(ctx, pod.PodName), "terminate pod %s", pod.PodName)
+}
+
+// Kill ends the backend in the pod without the API knowing.
+func (n *Network) Kill(ctx context.Context, pod candidate.Pod) {
+	ginkgo.GinkgoHelper()
+	n.forget(pod)
+	mustOffer(n.plane.Kill(ctx, pod.PodName), "kill pod %s", pod.PodName)
+}
+
+// Remove removes the pod from the network and the API.
+func (n *Network) Remove(ctx context.Context, pod candidate.Pod) {
+	ginkgo.GinkgoHelper()
+	n.forget(pod)
+	mustOffer(n.plane.Remove(ctx, pod.PodName), "remove pod %s", pod.PodName)
+}
+
+func (n *Network) forget(pod candidate.Pod) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.pods = slices.DeleteFunc(n.pods, func(p candidate.Pod) bool { return p.PodName == pod.PodName })
+}
+
+// AddNode starts a node of the check's own, with a proxy configured as given.
+func (n *Network) AddNode(ctx context.Context, proxy candidate.ProxyConfiguration) candidate.Node {
+	ginkgo.GinkgoHelper()
+	node, err := n.plane.AddNode(ctx, candidate.Node{Name: n.Namespace() + "-" + n.Name("node"), Zone: n.plane.Nodes()[0].Zone}, proxy)
+	mustOffer(err, "add a node")
+	return node
+}
+
+// Pass lets time pass on the candidate's clock.
+func (n *Network) Pass(ctx context.Context, d time.Duration) {
+	ginkgo.GinkgoHelper()
+	Must(n.plane.Pass(ctx, d))
+}
+
+// mustOffer aborts the check when the environment failed, and ends it as not applicable when the candidate cannot offer what it asked for.
+func mustOffer(err error, format string, args ...any) {
+	ginkgo.GinkgoHelper()
+	switch {
+	case candidate.IsUnavailable(err):
+		ginkgo.Skip(err.Error())
+	case err != nil:
+		Abort("%s: %v", fmt.Sprintf(format, args...), err)
+	}
+}
+
+// Expose creates the Service and returns it as stored. The check is unknown if the server does not accept it.
+func (n *Network) Expose(ctx context.Context, svc *corev1.Service) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	return arranged(n.Create(ctx, svc)).Service
+}
+
+// Change applies a JSON merge patch to the Service and returns it as stored. The check is unknown if the server does not accept it.
+func (n *Network) Change(ctx context.Context, name, patch string) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	return arranged(n.MergePatch(ctx, name, patch)).Service
+}
+
+// ChangeStatus applies a JSON merge patch to the status of the Service. The check is unknown if the server does not accept it.
+func (n *Network) ChangeStatus(ctx context.Context, name, patch string) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	return arranged(n.PatchStatus(ctx, name, patch)).Service
+}
+
+// Unexpose deletes the Service.
+func (n *Network) Unexpose(ctx context.Context, name string) {
+	ginkgo.GinkgoHelper()
+	arranged(n.Delete(ctx, name))
+}
+
+// arranged returns the answer to a request that a check needs to come to its subject.
+func arranged(a Answer) Answer {
+	ginkgo.GinkgoHelper()
+	if !a.Accepted() {
+		Abort("the arrangement of the check was not accepted: %s", a)
+	}
+	return a
+}
+
+// At is the address and port of a Service's virtual IP of its primary family.
+func At(svc *corev1.Service, port int32) netip.AddrPort {
+	ginkgo.GinkgoHelper()
+	a, err := netip.ParseAddr(svc.Spec.ClusterIP)
+	if err != nil {
+		Abort("Service %s has no virtual IP: %v", svc.Name, err)
+	}
+	return netip.AddrPortFrom(a, uint16(port))
+}
+
+// Endpoint makes an endpoint of a hand-made EndpointSlice from a pod: ready, serving, on the pod's node.
+func Endpoint(pod candidate.Pod, family corev1.IPFamily) discoveryv1.Endpoint {
+	ready, node := true, pod.Node
+	return discoveryv1.Endpoint{
+		Addresses: []string{Address(pod.Addresses, family).String()}, NodeName: &node,
+		Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &ready},
+	}
+}
+
+// Slice returns an EndpointSlice for the Service, not created yet, that lists the pods as ready endpoints of the primary family. Its
+// ports have the names and protocols of the Service's ports and their numeric targets.
+func (n *Network) Slice(svc *corev1.Service, pods ...candidate.Pod) *discoveryv1.EndpointSlice {
+	family := n.PrimaryFamily()
+	s := &discoveryv1.EndpointSlice{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: n.Name(svc.Name), Namespace: svc.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: svc.Name},
+		},
+		AddressType: discoveryv1.AddressType(family),
+	}
+	for _, p := range svc.Spec.Ports {
+		number := p.TargetPort.IntVal
+		if number == 0 {
+			number = p.Port
+		}
+		s.Ports = append(s.Ports, discoveryv1.EndpointPort{Name: &p.Name, Protocol: &p.Protocol, Port: &number})
+	}
+	for _, pod := range pods {
+		s.Endpoints = append(s.Endpoints, Endpoint(pod, family))
+	}
+	return s
+}
+
+// CreateSlice creates a hand-made EndpointSlice.
+func (n *Network) CreateSlice(ctx context.Context, s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	ginkgo.GinkgoHelper()
+	created, err := n.ControlPlane.Client().DiscoveryV1().EndpointSlices(s.Namespace).Create(ctx, s, metav1.CreateOptions{})
+	Must(err)
+	return created
+}
+
+// UpdateSlice replaces a hand-made EndpointSlice.
+func (n *Network) UpdateSlice(ctx context.Context, s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
+	ginkgo.GinkgoHelper()
+	s.ResourceVersion = ""
+	updated, err := n.ControlPlane.Client().DiscoveryV1().EndpointSlices(s.Namespace).Update(ctx, s, metav1.UpdateOptions{})
+	Must(err)
+	return updated
+}
+
+// DeleteSlice deletes an EndpointSlice.
+func (n *Network) DeleteSlice(ctx context.Context, s *discoveryv1.EndpointSlice) {
+	ginkgo.GinkgoHelper()
+	Must(n.ControlPlane.Client().DiscoveryV1().EndpointSlices(s.Namespace).Delete(ctx, s.Name, metav1.DeleteOptions{}))
+}

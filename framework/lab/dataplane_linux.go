@@ -1,0 +1,391 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab/network"
+	"github.com/service-conformance/conformance/framework/traffic"
+)
+
+// sharedZones are the zones of the nodes that all checks share, one for each node.
+var sharedZones = []string{"zone-a", "zone-a", "zone-b"}
+
+// world is the cluster that all data planes of a lab are leased from: an API server of its own, the endpoint controllers, a network of namespaces
+// and a proxy on every node.
+type world struct {
+	lab         *Lab
+	fabric      *network.Fabric
+	server      *apiServer
+	controllers *process
+	api         kubernetes.Interface
+	kubeconfig  string
+	path        string // where proxies find programs
+	shared      []*node
+
+	mu       sync.Mutex
+	outside  map[*node]*network.Outside
+	external atomic.Uint32 // counts the addresses that were handed out
+}
+
+// DataPlane implements candidate.Candidate. All leases share the nodes of one cluster, which the first one starts.
+func (l *Lab) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+	if l.withoutDataPlane != nil {
+		return nil, candidate.Unavailable("%v", l.withoutDataPlane)
+	}
+	w, err := l.ensureWorld(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return &dataPlane{
+		controlPlane: controlPlane{ranges: w.server.ranges, server: w.server}, world: w,
+		pods: map[candidate.PodName]*pod{}, extra: map[string]*node{},
+		addresses: w.takeExternalAddresses(),
+	}, nil
+}
+
+// ensureWorld starts the cluster unless it runs. A start that failed is not tried again: every check would wait for it.
+func (l *Lab) ensureWorld(ctx context.Context) (*world, error) {
+	l.worldMu.Lock()
+	defer l.worldMu.Unlock()
+	if l.world == nil && l.worldError == nil {
+		l.world, l.worldError = l.startWorld(ctx)
+	}
+	if l.worldError != nil {
+		return nil, fmt.Errorf("no data plane: %w", l.worldError)
+	}
+	return l.world, l.world.alive()
+}
+
+func (l *Lab) startWorld(ctx context.Context) (_ *world, err error) {
+	e, err := l.ensureEtcd(ctx)
+	if err != nil {
+		return nil, err
+	}
+	w := &world{lab: l, outside: map[*node]*network.Outside{}}
+	defer func() {
+		if err != nil {
+			w.stop()
+		}
+	}()
+	if w.path, err = programPath(l.dir); err != nil {
+		return nil, err
+	}
+	if w.fabric, err = network.NewFabric(); err != nil {
+		return nil, err
+	}
+	r, err := parseRanges(candidate.Request{DualStack: true}, l.version)
+	if err != nil {
+		return nil, err
+	}
+	if w.server, err = startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, r, w.fabric.Gateway(), false); err != nil {
+		return nil, err
+	}
+	if err := w.connect(); err != nil {
+		return nil, err
+	}
+	if err := w.startControllers(); err != nil {
+		return nil, err
+	}
+	w.shared = make([]*node, len(sharedZones))
+	errs := make([]error, len(sharedZones))
+	var started sync.WaitGroup
+	for i, zone := range sharedZones {
+		started.Go(func() {
+			w.shared[i], errs[i] = w.addNode(ctx, candidate.Node{Name: fmt.Sprintf("node-%d", i+1), Zone: zone}, candidate.ProxyConfiguration{})
+		})
+	}
+	started.Wait()
+	return w, errors.Join(errs...)
+}
+
+// connect makes the clients of the API server: one for this process, and a kubeconfig for those in the namespaces.
+func (w *world) connect() error {
+	access := w.server.client.access
+	api, err := kubernetes.NewForConfig(&rest.Config{
+		Host: access.URL, BearerToken: access.Token, TLSClientConfig: rest.TLSClientConfig{CAData: access.CA}, QPS: -1, UserAgent: "conformance-lab",
+	})
+	if err != nil {
+		return err
+	}
+	w.api = api
+	access.URL = fmt.Sprintf("https://%s", netip.AddrPortFrom(w.fabric.Gateway(), uint16(w.server.port)))
+	content, err := Kubeconfig(access)
+	if err != nil {
+		return err
+	}
+	w.kubeconfig = w.lab.dir.file("nodes.kubeconfig")
+	return writeFileAtomically(w.kubeconfig, content, 0o600)
+}
+
+// startControllers runs the controllers that make EndpointSlices, and no others.
+func (w *world) startControllers() (err error) {
+	b := w.lab.binaries
+	w.controllers, err = startProcess(command{
+		name: string(ControllerManager), path: b.Path(ControllerManager), log: w.lab.dir.file("controllers.log"),
+		args: []string{
+			"--kubeconfig=" + w.kubeconfig,
+			"--controllers=endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller",
+			"--leader-elect=false",
+			"--secure-port=0",
+			"--kube-api-qps=1000", "--kube-api-burst=2000",
+			"--concurrent-service-endpoint-syncs=10", "--concurrent-endpoint-syncs=5", "--mirroring-concurrent-service-endpoint-syncs=5",
+			"--v=1",
+		},
+	})
+	if err != nil {
+		return err
+	}
+	return w.lab.dir.add(w.controllers)
+}
+
+// alive returns nil while everything runs that leases share.
+func (w *world) alive() error {
+	if err := w.server.alive(); err != nil {
+		return err
+	}
+	if !w.controllers.alive() {
+		return w.controllers.diedError()
+	}
+	for _, n := range w.shared {
+		if n.proxy != nil && !n.proxy.alive() {
+			return fmt.Errorf("%s: %w", n.name, n.proxy.diedError())
+		}
+	}
+	return nil
+}
+
+// stop ends everything. It may be called on a world that is not complete.
+func (w *world) stop() {
+	for _, n := range w.shared {
+		if n != nil {
+			n.stopProxy()
+		}
+	}
+	if w.controllers != nil {
+		w.controllers.kill()
+		w.lab.dir.forget(w.controllers)
+	}
+	if w.server != nil {
+		w.server.stop()
+	}
+	for _, o := range w.outside {
+		o.Remove()
+	}
+	for _, n := range w.shared {
+		if n != nil {
+			n.network.Remove()
+		}
+	}
+	if w.fabric != nil {
+		_ = w.fabric.Close() // it goes with this process
+	}
+}
+
+// externalRanges are for documentation (RFC 5737, RFC 3849): nobody on the network has these addresses.
+var externalRanges = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:51::/120")}
+
+// externalAddresses is how many of each family a lease has.
+const externalAddresses = 4
+
+func (w *world) takeExternalAddresses() []netip.Addr {
+	first := w.external.Add(externalAddresses) - externalAddresses
+	var out []netip.Addr
+	for i := range uint32(externalAddresses) {
+		for _, r := range externalRanges {
+			b := r.Addr().AsSlice()
+			b[len(b)-1] = byte(1 + (first+i)%250) // by the time that they come again their lease has long ended
+			a, _ := netip.AddrFromSlice(b)
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// outsideOf returns the client outside of the cluster whose gateway is the node.
+func (w *world) outsideOf(n *node) (*network.Outside, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o := w.outside[n]; o != nil {
+		return o, nil
+	}
+	o, err := w.fabric.AddOutside(n.network, candidate.ClientAddresses)
+	if err != nil {
+		return nil, err
+	}
+	w.outside[n] = o
+	return o, nil
+}
+
+// forgetOutside removes the client outside of the cluster whose gateway is the node.
+func (w *world) forgetOutside(n *node) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if o := w.outside[n]; o != nil {
+		o.Remove()
+		delete(w.outside, n)
+	}
+}
+
+// dataPlane is one lease.
+type dataPlane struct {
+	controlPlane
+	world     *world
+	addresses []netip.Addr
+
+	prober traffic.Prober
+
+	mu    sync.Mutex
+	pods  map[candidate.PodName]*pod
+	extra map[string]*node
+}
+
+var _ candidate.DataPlane = (*dataPlane)(nil)
+
+// Nodes implements candidate.DataPlane.
+func (d *dataPlane) Nodes() []candidate.Node {
+	var out []candidate.Node
+	for _, n := range d.world.shared {
+		out = append(out, n.described())
+	}
+	return out
+}
+
+// ExternalAddresses implements candidate.DataPlane.
+func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.addresses }
+
+// Restart implements candidate.ControlPlane: others use the same API server.
+func (d *dataPlane) Restart(context.Context) error {
+	return errors.New("restart of a control plane that is not leased exclusively")
+}
+
+// Pass implements candidate.DataPlane.
+func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {
+	select {
+	case <-time.After(t):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Release implements candidate.ControlPlane: it removes the pods and nodes of the lease.
+func (d *dataPlane) Release() {
+	d.mu.Lock()
+	pods, extra := d.pods, d.extra
+	d.pods, d.extra = nil, nil
+	d.mu.Unlock()
+	d.prober.Close()
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	var gone sync.WaitGroup
+	for _, p := range pods {
+		gone.Go(func() { _ = p.remove(ctx) }) // the API server goes with the run, and nobody else uses these names
+	}
+	gone.Wait()
+	for _, n := range extra {
+		gone.Go(func() { _ = n.remove(ctx) })
+	}
+	gone.Wait()
+}
+
+const releaseTimeout = 30 * time.Second
+
+// node finds a node that the lease may use.
+func (d *dataPlane) node(name string) (*node, error) {
+	for _, n := range d.world.shared {
+		if n.name == name {
+			return n, nil
+		}
+	}
+	return d.ownNode(name)
+}
+
+// ownNode finds a node that the lease has added.
+func (d *dataPlane) ownNode(name string) (*node, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if n := d.extra[name]; n != nil {
+		return n, nil
+	}
+	return nil, fmt.Errorf("there is no node %q of this lease", name)
+}
+
+// AddNode implements candidate.DataPlane.
+func (d *dataPlane) AddNode(ctx context.Context, as candidate.Node, proxy candidate.ProxyConfiguration) (candidate.Node, error) {
+	if err := d.world.lab.canConfigure(proxy); err != nil {
+		return candidate.Node{}, err
+	}
+	n, err := d.world.addNode(ctx, as, proxy)
+	if err != nil {
+		return candidate.Node{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.extra[n.name] = n
+	return n.described(), nil
+}
+
+// canConfigure tells whether the proxy of this lab is one that reads such a configuration.
+func (l *Lab) canConfigure(p candidate.ProxyConfiguration) error {
+	if l.proxy.Command != "" && !p.Absent {
+		return candidate.Unavailable("the proxy is a program of its own, whose configuration is not known")
+	}
+	if p.WithoutIPVS && kernelHasIPVS() {
+		return candidate.Unavailable("the kernel of the nodes has IPVS")
+	}
+	if p.Mode != "" {
+		if err := checkPrograms(ProxyOptions{Mode: p.Mode}); err != nil && p.Mode != "ipvs" {
+			return candidate.Unavailable("%v", err)
+		}
+	}
+	return nil
+}
+
+// StartProxy implements candidate.DataPlane.
+func (d *dataPlane) StartProxy(_ context.Context, name string, proxy candidate.ProxyConfiguration) error {
+	n, err := d.ownNode(name)
+	if err != nil {
+		return err
+	}
+	if err := d.world.lab.canConfigure(proxy); err != nil {
+		return err
+	}
+	if proxy.Rewrite {
+		return n.configure(proxy)
+	}
+	n.stopProxy()
+	return n.startProxy(proxy)
+}
+
+// StopProxy implements candidate.DataPlane.
+func (d *dataPlane) StopProxy(_ context.Context, name string) error {
+	n, err := d.ownNode(name)
+	if err != nil {
+		return err
+	}
+	n.stopProxy()
+	return nil
+}
+
+// ProxyState implements candidate.DataPlane.
+func (d *dataPlane) ProxyState(_ context.Context, name string) (candidate.ProxyState, error) {
+	n, err := d.ownNode(name)
+	if err != nil {
+		return candidate.ProxyState{}, err
+	}
+	return n.proxyState(), nil
+}
+
+// leaveNothing removes a file; that there is none is no error.
+func leaveNothing(path string) { _ = os.Remove(path) }

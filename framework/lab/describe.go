@@ -1,0 +1,53 @@
+package lab
+
+import (
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// guestPatience is how many times longer things may take in a guest, whose one processor does every system call in several of the machine's.
+const guestPatience = 6
+
+// describeDataPlane adds what the nodes and their proxy offer.
+func (l *Lab) describeDataPlane(d *candidate.Description) {
+	d.Capabilities = append(d.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.LoadBalancer)
+	if inGuest() {
+		d.Patience = guestPatience
+	}
+	if sctpWorks() {
+		d.Capabilities = append(d.Capabilities, spec.SCTP)
+	}
+	if l.proxy.Command != "" {
+		d.Components["proxy"] = l.proxy.Command
+		return // what it can be asked for and what it declares is not known
+	}
+	d.Components["proxy"] = "kube-proxy in " + l.proxy.Mode + " mode"
+	d.Capabilities = append(d.Capabilities, spec.KubeProxy, spec.ProxyConfiguration, spec.ProxyMetrics)
+	switch l.proxy.Mode {
+	case "iptables":
+		d.Capabilities = append(d.Capabilities, spec.IPTablesMode)
+	case "nftables":
+		d.Capabilities = append(d.Capabilities, spec.NFTablesMode)
+	}
+	if ipvsWorks() {
+		d.Capabilities = append(d.Capabilities, spec.IPVS)
+	}
+	d.Declarations = kubeProxyDeclarations(l.proxy.Mode)
+}
+
+// kubeProxyDeclarations say what kube-proxy does where the specification leaves room (pkg/proxy of Kubernetes v1.37.1).
+func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
+	d := map[spec.Declarable]string{
+		spec.AffinityScope:                 "port",
+		spec.AffinityTimer:                 "refreshed",
+		spec.NoEndpoints:                   "reject",
+		spec.InternalLocalWithoutEndpoints: "drop",
+		spec.ExternalLocalWithoutEndpoints: "drop",
+		spec.UnusedPort:                    "network",
+		spec.NodePortLoopback:              "served",
+	}
+	if mode == "nftables" {
+		d[spec.UnusedPort], d[spec.NodePortLoopback] = "reject", "not-served"
+	}
+	return d
+}

@@ -1,0 +1,129 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// diagnosisLines bounds a part of a diagnosis, so that all of it fits on a screen.
+const diagnosisLines = 12
+
+// Diagnose implements candidate.DataPlane: the Service with the address, its EndpointSlices, and for each shared node the rules and the
+// tracked connections that concern it.
+func (d *dataPlane) Diagnose(ctx context.Context, address netip.Addr) (string, error) {
+	var b strings.Builder
+	svc, err := d.world.serviceWith(ctx, address)
+	if err != nil {
+		return "", err
+	}
+	if svc == nil {
+		fmt.Fprintf(&b, "no Service has the address %s\n", address)
+	} else if err := d.world.describeService(ctx, &b, svc); err != nil {
+		return "", err
+	}
+	name := ""
+	if svc != nil {
+		name = svc.Namespace + "/" + svc.Name
+	}
+	for _, n := range d.world.shared {
+		rules, err := n.run(ctx, rulesScript(address, name))
+		if err != nil {
+			rules += fmt.Sprintf("(%v)\n", err)
+		}
+		fmt.Fprintf(&b, "%s, rules:\n%s", n.name, clipped(rules, "  none\n"))
+	}
+	return strings.TrimRight(b.String(), "\n"), nil
+}
+
+// serviceWith finds the Service that has an address; nil if none has.
+func (w *world) serviceWith(ctx context.Context, address netip.Addr) (*corev1.Service, error) {
+	all, err := w.api.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
+	if err != nil {
+		return nil, err
+	}
+	for i := range all.Items {
+		s := &all.Items[i]
+		addresses := append(slices.Clone(s.Spec.ClusterIPs), s.Spec.ExternalIPs...)
+		for _, p := range s.Status.LoadBalancer.Ingress {
+			addresses = append(addresses, p.IP)
+		}
+		if slices.Contains(addresses, address.String()) {
+			return s, nil
+		}
+	}
+	return nil, nil
+}
+
+func (w *world) describeService(ctx context.Context, b *strings.Builder, s *corev1.Service) error {
+	var ports []string
+	for _, p := range s.Spec.Ports {
+		ports = append(ports, fmt.Sprintf("%d/%s to %s", p.Port, p.Protocol, p.TargetPort.String()))
+	}
+	fmt.Fprintf(b, "Service %s/%s, type %s, ports %s\n", s.Namespace, s.Name, s.Spec.Type, strings.Join(ports, ", "))
+	slices, err := w.api.DiscoveryV1().EndpointSlices(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: discoveryv1.LabelServiceName + "=" + s.Name})
+	if err != nil {
+		return err
+	}
+	for _, slice := range slices.Items {
+		var list strings.Builder
+		for _, e := range slice.Endpoints {
+			node := "no node"
+			if e.NodeName != nil {
+				node = *e.NodeName
+			}
+			fmt.Fprintf(&list, "  %s on %s, ready %s, serving %s, terminating %s\n", strings.Join(e.Addresses, " "), node,
+				truth(e.Conditions.Ready), truth(e.Conditions.Serving), truth(e.Conditions.Terminating))
+		}
+		fmt.Fprintf(b, "EndpointSlice %s (%s):\n%s", slice.Name, slice.AddressType, clipped(list.String(), "  no endpoints\n"))
+	}
+	return nil
+}
+
+func truth(b *bool) string {
+	if b == nil {
+		return "unset"
+	}
+	return fmt.Sprint(*b)
+}
+
+// rulesScript prints the rules of each mode that name an address or a Service, and the connections to the address that are tracked.
+func rulesScript(address netip.Addr, service string) string {
+	iptables, family := "iptables-save", "ip"
+	if address.Is6() {
+		iptables, family = "ip6tables-save", "ip6"
+	}
+	pattern := address.String()
+	if service != "" {
+		pattern += "|" + service
+	}
+	return fmt.Sprintf(`
+if command -v %[1]s >/dev/null; then %[1]s -t nat 2>/dev/null | grep -E '%[2]s' | grep -v '^:'; fi
+if command -v nft >/dev/null; then nft list table %[3]s kube-proxy 2>/dev/null | grep -E '%[2]s'; fi
+if test -e /proc/net/ip_vs; then ipvsadm -Ln | grep -A 8 -F '%[4]s'; fi
+if test -r /proc/net/nf_conntrack; then grep -F 'dst=%[4]s ' /proc/net/nf_conntrack | sed 's/^/tracked: /'; fi
+true`, iptables, pattern, family, address)
+}
+
+// clipped indents lines and leaves out those that are too many.
+func clipped(text, none string) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if text == "" {
+		return none
+	}
+	more := ""
+	if len(lines) > diagnosisLines {
+		more = fmt.Sprintf("  … %d more\n", len(lines)-diagnosisLines)
+		lines = lines[:diagnosisLines]
+	}
+	for i, l := range lines {
+		lines[i] = "  " + strings.TrimSpace(l)
+	}
+	return strings.Join(lines, "\n") + "\n" + more
+}

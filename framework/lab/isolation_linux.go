@@ -1,0 +1,135 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"os/signal"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/service-conformance/conformance/framework/lab/network"
+)
+
+// isolatedVariable marks the environment of a process that Isolate has started.
+const isolatedVariable = "CONFORMANCE_LAB_ISOLATED"
+
+// isolationTest is its value in a process that only tries whether isolation works.
+const isolationTest = "test"
+
+// Isolated reports whether this process runs in network and mount namespaces of its own, where a data plane can be built.
+func Isolated() bool { return os.Getenv(isolatedVariable) != "" }
+
+// Isolate runs this program anew, with the same arguments, in network and mount namespaces of its own and, unless it runs as root, in a user
+// namespace in which it is root. It returns the exit code of that process, which dies with this one; with it the kernel removes
+// whatever was built in the namespaces. The error says why the machine does not allow it.
+func Isolate() (code int, err error) {
+	if err := isolationWorks(); err != nil {
+		return 0, err
+	}
+	cmd := isolated(os.Args[1:], "1")
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
+	// Ctrl-C reaches both processes, for they are of one group; a signal to this one alone is passed on. The other one decides.
+	signals := make(chan os.Signal, 4)
+	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+	defer signal.Stop(signals)
+	if err := onSpawner(cmd.Start); err != nil {
+		return 0, fmt.Errorf("start the lab in namespaces: %w", err)
+	}
+	go func() {
+		for s := range signals {
+			if s != os.Interrupt {
+				_ = cmd.Process.Signal(s)
+			}
+		}
+	}()
+	err = cmd.Wait()
+	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
+		return exit.ExitCode(), nil
+	}
+	return 0, err
+}
+
+// isolated is this program in namespaces of its own.
+func isolated(args []string, mark string) *exec.Cmd {
+	cmd := exec.Command("/proc/self/exe", args...)
+	cmd.Args[0] = os.Args[0]
+	cmd.Env = append(os.Environ(), isolatedVariable+"="+mark)
+	attr := &syscall.SysProcAttr{Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS, Pdeathsig: syscall.SIGKILL}
+	if os.Geteuid() != 0 {
+		attr.Cloneflags |= unix.CLONE_NEWUSER
+		attr.UidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Geteuid(), Size: 1}}
+		attr.GidMappings = []syscall.SysProcIDMap{{ContainerID: 0, HostID: os.Getegid(), Size: 1}}
+	}
+	cmd.SysProcAttr = attr
+	return cmd
+}
+
+// isolationWorks tries it: some systems let an ordinary user make namespaces and then nothing in them.
+func isolationWorks() error {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	cmd := isolated(nil, isolationTest)
+	var said strings.Builder
+	cmd.Stderr = &said
+	if err := onSpawner(cmd.Start); err != nil {
+		return fmt.Errorf("this machine does not let this user make network namespaces (%w): run as root, or allow user namespaces "+
+			"(sysctls kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)", err)
+	}
+	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
+	defer stop()
+	if err := cmd.Wait(); err != nil {
+		return fmt.Errorf("the namespaces that this machine allows are of no use: %s: run as root, or allow user namespaces "+
+			"(sysctl kernel.apparmor_restrict_unprivileged_userns)", strings.TrimSpace(said.String()))
+	}
+	return nil
+}
+
+// PrepareIsolation completes the isolation of this process, if it is isolated; main calls it before anything else. It does not return in
+// a process that only tries.
+func PrepareIsolation() error {
+	if !Isolated() {
+		return nil
+	}
+	err := errors.Join(prepareMounts(), network.SetLoopbackUp())
+	if os.Getenv(isolatedVariable) == isolationTest {
+		if err == nil {
+			err = tryNetwork()
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	return err
+}
+
+// prepareMounts gives the process a /run of its own: iptables has its lock there.
+func prepareMounts() error {
+	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
+		return fmt.Errorf("make the mounts private: %w", err)
+	}
+	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"); err != nil {
+		return fmt.Errorf("mount a tmpfs on /run: %w", err)
+	}
+	return nil
+}
+
+// tryNetwork builds a node with a pod and takes them away again.
+func tryNetwork() error {
+	f, err := network.NewFabric()
+	if err != nil {
+		return err
+	}
+	n, err := f.AddNode()
+	if err != nil {
+		return err
+	}
+	_, err = n.AddPod()
+	return err
+}

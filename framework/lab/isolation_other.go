@@ -1,0 +1,30 @@
+//go:build !linux
+
+package lab
+
+import (
+	"errors"
+	"runtime"
+)
+
+// Isolated reports whether this process runs in network namespaces of its own.
+func Isolated() bool { return false }
+
+// Isolate fails: there are no network namespaces on this system.
+func Isolate() (code int, err error) {
+	return 0, errors.New(runtime.GOOS + " has no network namespaces; the data plane of the lab needs Linux")
+}
+
+// PrepareIsolation does nothing.
+func PrepareIsolation() error { return nil }
+
+// NeedsGuest reports whether a run needs another kernel than this machine's: there is no lab with nodes here.
+func NeedsGuest(string) bool { return false }
+
+// RunInGuest fails: user-mode-linux needs Linux.
+func RunInGuest() (code int, err error) {
+	return 0, errors.New("user-mode-linux needs Linux")
+}
+
+// GuestMain does nothing.
+func GuestMain() {}

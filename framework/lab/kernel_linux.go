@@ -1,0 +1,28 @@
+package lab
+
+import (
+	"os"
+
+	"golang.org/x/sys/unix"
+)
+
+// sctpWorks reports whether the kernel has SCTP.
+func sctpWorks() bool {
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, unix.IPPROTO_SCTP)
+	if err != nil {
+		return false
+	}
+	unix.Close(fd)
+	return true
+}
+
+// ipvsWorks reports whether the kernel has IPVS, and this machine the programs that kube-proxy calls in ipvs mode.
+func ipvsWorks() bool {
+	return kernelHasIPVS() && checkPrograms(ProxyOptions{Mode: "ipvs"}) == nil
+}
+
+// kernelHasIPVS reports whether the kernel has IPVS, loaded or to be loaded.
+func kernelHasIPVS() bool {
+	_, err := os.Stat("/proc/net/ip_vs")
+	return err == nil
+}

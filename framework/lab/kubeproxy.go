@@ -1,0 +1,118 @@
+package lab
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// ProxyOptions say which service proxy the nodes of a lab run.
+type ProxyOptions struct {
+	// Mode of kube-proxy: iptables, nftables or ipvs; empty is DefaultProxyMode.
+	Mode string
+	// Command, if set, runs instead of kube-proxy in the network namespace of each node, by a shell. {kubeconfig}, {node} and {pod-cidr} in it
+	// stand for the path of a kubeconfig, the name of the node and the ranges of all pods, joined by a comma.
+	Command string
+}
+
+// DefaultProxyMode is the mode that kube-proxy itself takes by default.
+const DefaultProxyMode = "iptables"
+
+// ProxyModes are the modes that there are, each with the programs that kube-proxy calls in it, beyond those that it needs
+// in any case, and the Debian package that has them.
+var ProxyModes = map[string]map[string]string{
+	"iptables": {"iptables": "iptables", "iptables-restore": "iptables", "ip6tables": "iptables"},
+	"nftables": {"nft": "nftables"},
+	"ipvs":     {"iptables": "iptables", "iptables-restore": "iptables", "ipset": "ipset", "ipvsadm": "ipvsadm"},
+}
+
+// systemPath is where administrators' programs are, which an ordinary user's PATH does not name.
+const systemPath = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+// checkPrograms finds what kube-proxy needs of the machine.
+func checkPrograms(o ProxyOptions) error {
+	if o.Command != "" {
+		return nil
+	}
+	needed := ProxyModes[o.Mode]
+	for _, program := range slices.Sorted(maps.Keys(needed)) {
+		if !onSystemPath(program) {
+			return fmt.Errorf("kube-proxy in %s mode calls the program %s, which this machine does not have: install it (Debian: apt-get install %s)", o.Mode, program, needed[program])
+		}
+	}
+	return nil
+}
+
+func onSystemPath(program string) bool {
+	return slices.ContainsFunc(strings.Split(systemPath, ":"), func(dir string) bool {
+		_, err := exec.LookPath(dir + "/" + program)
+		return err == nil
+	})
+}
+
+// labSyncPeriod is the minSyncPeriod of nodes: short, for a check waits for each change, and long enough for three nodes
+// to leave time to others while hundreds of Services change.
+const labSyncPeriod = "200ms"
+
+// proxyDefault leaves a period to kube-proxy.
+const proxyDefault = "default"
+
+// kubeProxyConfiguration is the configuration file of kube-proxy on a node.
+func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, p candidate.ProxyConfiguration) ([]byte, error) {
+	if p.Mode != "" {
+		mode = p.Mode
+	}
+	var ranges []string
+	for _, r := range pods {
+		ranges = append(ranges, r.String())
+	}
+	config := map[string]any{
+		"apiVersion":         "kubeproxy.config.k8s.io/v1alpha1",
+		"kind":               "KubeProxyConfiguration",
+		"mode":               mode,
+		"hostnameOverride":   node,
+		"clientConnection":   map[string]any{"kubeconfig": kubeconfig, "qps": 200, "burst": 400},
+		"clusterCIDR":        strings.Join(ranges, ","),
+		"detectLocalMode":    "ClusterCIDR",
+		"conntrack":          map[string]any{"maxPerCore": 0, "min": 0}, // the limit is that of the whole machine
+		"metricsBindAddress": fmt.Sprintf("127.0.0.1:%d", candidate.ProxyMetricsPort),
+		"healthzBindAddress": fmt.Sprintf("0.0.0.0:%d", candidate.ProxyHealthPort),
+	}
+	if len(p.NodePortAddresses) > 0 {
+		config["nodePortAddresses"] = p.NodePortAddresses
+	}
+	if len(p.FeatureGates) > 0 {
+		config["featureGates"] = p.FeatureGates
+	}
+	section := map[string]any{}
+	if min := p.MinSyncPeriod; min != proxyDefault {
+		if min == "" {
+			min = labSyncPeriod
+		}
+		section["minSyncPeriod"] = min
+	}
+	if p.SyncPeriod != "" && p.SyncPeriod != proxyDefault {
+		section["syncPeriod"] = p.SyncPeriod
+	}
+	if p.Scheduler != "" {
+		section["scheduler"] = p.Scheduler
+	}
+	config[mode] = section
+	return yaml.Marshal(config)
+}
+
+// proxyCommand fills the placeholders of a command.
+func proxyCommand(command, node, kubeconfig string, pods []netip.Prefix) string {
+	var ranges []string
+	for _, r := range pods {
+		ranges = append(ranges, r.String())
+	}
+	return strings.NewReplacer("{kubeconfig}", kubeconfig, "{node}", node, "{pod-cidr}", strings.Join(ranges, ",")).Replace(command)
+}

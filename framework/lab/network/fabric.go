@@ -1,0 +1,429 @@
+//go:build linux
+
+package network
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+	"os"
+	"sync"
+
+	"github.com/vishvananda/netlink"
+	"github.com/vishvananda/netns"
+)
+
+// The address plan. Nothing of it leaves the namespaces.
+var (
+	// PodRanges hold the addresses of all pods; each node has a /24 and a /64 of them.
+	PodRanges   = []netip.Prefix{netip.MustParsePrefix("10.244.0.0/16"), netip.MustParsePrefix("fd00:10:244::/48")}
+	hostRanges  = []netip.Prefix{netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd00:172:30::/64")}
+	podGateways = []netip.Addr{netip.MustParseAddr("169.254.1.1"), netip.MustParseAddr("fe80::1")}
+	everything  = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+)
+
+// The kinds of interfaces, in their hardware addresses.
+const (
+	nodeKind = iota + 1
+	podKind
+	podGatewayKind
+	outsideKind
+	bridgePortKind
+)
+
+// The third byte of host addresses tells what they belong to; the last one, which.
+const (
+	rootHosts      = 0
+	nodeHosts      = 1
+	secondaryHosts = 2
+	outsideHosts   = 3 // and up: one third byte for each client
+)
+
+// Fabric is the network of one lab. Its methods are safe for concurrent use.
+type Fabric struct {
+	root   *Namespace // that of the process: it has the bridge, and the API server listens there
+	bridge *netlink.Bridge
+
+	mu       sync.Mutex
+	nodes    map[int]*Node
+	outsides map[int]*Outside // by the index of their gateway
+}
+
+// prompt lifts the limits on ICMP errors, without which some refusals look like silence.
+var prompt = map[string]string{
+	"net/ipv4/icmp_ratelimit":    "0",
+	"net/ipv4/icmp_msgs_per_sec": "100000",
+	"net/ipv4/icmp_msgs_burst":   "10000",
+	"net/ipv6/icmp/ratelimit":    "0",
+	"net/sctp/cookie_hmac_alg":   "none", // what is the default is not there in every kernel that has SCTP
+}
+
+// nodeSysctls make a namespace a router for its pods.
+var nodeSysctls = map[string]string{
+	"net/ipv4/ip_forward":                  "1",
+	"net/ipv4/conf/all/rp_filter":          "0",
+	"net/ipv4/conf/default/rp_filter":      "0",
+	"net/ipv4/conf/all/route_localnet":     "1",
+	"net/ipv6/conf/all/disable_ipv6":       "0",
+	"net/ipv6/conf/all/forwarding":         "1",
+	"net/ipv6/conf/default/accept_dad":     "0",
+	"net/ipv6/conf/all/accept_dad":         "0",
+	"net/ipv4/conf/all/accept_redirects":   "0",
+	"net/ipv6/conf/all/accept_redirects":   "0",
+	"net/ipv4/conf/all/send_redirects":     "0",
+	"net/ipv4/conf/default/send_redirects": "0",
+}
+
+// hostSysctls are those of pods and clients.
+var hostSysctls = map[string]string{
+	"net/ipv6/conf/all/disable_ipv6":     "0",
+	"net/ipv6/conf/default/accept_dad":   "0",
+	"net/ipv4/conf/all/accept_redirects": "0",
+	"net/ipv6/conf/all/accept_redirects": "0",
+}
+
+// NewFabric makes the bridge in the network namespace of this process, which must be one of its own (see package lab, isolation).
+func NewFabric() (*Fabric, error) {
+	root, err := current()
+	if err != nil {
+		return nil, err
+	}
+	f := &Fabric{root: root, nodes: map[int]*Node{}, outsides: map[int]*Outside{}}
+	for name, value := range map[string]string{
+		"net/bridge/bridge-nf-call-iptables": "0", "net/bridge/bridge-nf-call-ip6tables": "0",
+		"net/ipv6/conf/all/disable_ipv6": "0", "net/ipv6/conf/default/accept_dad": "0", "net/ipv6/conf/all/accept_dad": "0",
+	} {
+		if err := root.Do(func() error { return setSysctl(name, value) }); err != nil {
+			return nil, err
+		}
+	}
+	attrs := netlink.NewLinkAttrs()
+	attrs.Name, attrs.HardwareAddr = "nodes", mac(bridgePortKind, 0)
+	f.bridge = &netlink.Bridge{LinkAttrs: attrs}
+	if err := root.links.LinkAdd(f.bridge); err != nil {
+		return nil, fmt.Errorf("make a bridge: %w", err)
+	}
+	if err := root.up(attrs.Name); err != nil {
+		return nil, err
+	}
+	for i := range hostRanges {
+		if err := root.address(f.bridge, hostAddress(i, rootHosts, 1)); err != nil {
+			return nil, err
+		}
+	}
+	return f, nil
+}
+
+// Gateway is the address of the bridge: where nodes reach the API server.
+func (f *Fabric) Gateway() netip.Addr { return hostAddress(0, rootHosts, 1).Addr() }
+
+// Close removes the bridge.
+func (f *Fabric) Close() error {
+	defer f.root.Close()
+	return f.root.links.LinkDel(f.bridge)
+}
+
+// hostAddress is an address on the bridge, with the length of its range.
+func hostAddress(family int, third, last byte) netip.Prefix {
+	r := hostRanges[family]
+	b := r.Addr().AsSlice()
+	b[len(b)-2], b[len(b)-1] = third, last
+	a, _ := netip.AddrFromSlice(b)
+	return netip.PrefixFrom(a, r.Bits())
+}
+
+// podRange is the range of a node's pods.
+func podRange(family, node int) netip.Prefix {
+	b := PodRanges[family].Addr().AsSlice()
+	if family == 0 {
+		b[2] = byte(node)
+		a, _ := netip.AddrFromSlice(b)
+		return netip.PrefixFrom(a, 24)
+	}
+	binary.BigEndian.PutUint16(b[6:], uint16(node))
+	a, _ := netip.AddrFromSlice(b)
+	return netip.PrefixFrom(a, 64)
+}
+
+// Node is a namespace that routes between the bridge and its pods.
+type Node struct {
+	*Namespace
+	// Addresses are on the bridge, Secondary further ones, PodRanges those of its pods; IPv4 first.
+	Addresses, Secondary []netip.Addr
+	PodRanges            []netip.Prefix
+
+	fabric *Fabric
+	index  int
+	uplink netlink.Link
+	mu     sync.Mutex
+	pods   map[byte]bool
+}
+
+// MaxNodes is how many nodes there can be at a time.
+const MaxNodes = 250
+
+// AddNode makes a node and tells the others where its pods are.
+func (f *Fabric) AddNode() (_ *Node, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	index := 1
+	for f.nodes[index] != nil {
+		index++
+	}
+	if index > MaxNodes {
+		return nil, fmt.Errorf("there are %d nodes already", MaxNodes)
+	}
+	n := &Node{fabric: f, index: index, pods: map[byte]bool{}}
+	if n.Namespace, err = newNamespace(nodeSysctls, prompt); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			n.Namespace.Close()
+		}
+	}()
+	if n.uplink, err = f.plug(n.Namespace, fmt.Sprintf("node%d", index), nodeKind, uint32(index)); err != nil {
+		return nil, err
+	}
+	for i := range hostRanges {
+		a, second := hostAddress(i, nodeHosts, byte(index)), hostAddress(i, secondaryHosts, byte(index))
+		n.Addresses, n.Secondary = append(n.Addresses, a.Addr()), append(n.Secondary, second.Addr())
+		n.PodRanges = append(n.PodRanges, podRange(i, index))
+		if err := errors.Join(n.address(n.uplink, a), n.address(n.uplink, netip.PrefixFrom(second.Addr(), second.Addr().BitLen()))); err != nil {
+			return nil, err
+		}
+		if err := n.route(n.uplink, everything[i], hostAddress(i, rootHosts, 1).Addr()); err != nil {
+			return nil, err
+		}
+	}
+	for _, other := range f.nodes {
+		if err := errors.Join(n.meet(other), other.meet(n)); err != nil {
+			return nil, err
+		}
+	}
+	for _, o := range f.outsides {
+		if err := n.reply(o); err != nil {
+			return nil, err
+		}
+	}
+	f.nodes[index] = n
+	return n, nil
+}
+
+// plug connects a namespace to the bridge.
+func (f *Fabric) plug(ns *Namespace, name string, kind byte, number uint32) (netlink.Link, error) {
+	here, there, err := f.root.connect(name, mac(bridgePortKind, number|uint32(kind)<<16), ns, mac(kind, number))
+	if err != nil {
+		return nil, err
+	}
+	if err := f.root.links.LinkSetMaster(here, f.bridge); err != nil {
+		return nil, fmt.Errorf("put %s on the bridge: %w", name, err)
+	}
+	return there, nil
+}
+
+// meet routes to the pods of another node.
+func (n *Node) meet(other *Node) error {
+	var errs []error
+	for i, r := range other.PodRanges {
+		errs = append(errs, n.neighbour(n.uplink, other.Addresses[i], mac(nodeKind, uint32(other.index))), n.route(n.uplink, r, other.Addresses[i]))
+	}
+	return errors.Join(errs...)
+}
+
+// reply routes to an outside client by its gateway: the way that its packets come. A node that sees one direction of a connection only
+// takes it for invalid.
+func (n *Node) reply(o *Outside) error {
+	var errs []error
+	for i, r := range o.ranges {
+		if n != o.gateway {
+			errs = append(errs, n.route(n.uplink, r, o.gateway.Addresses[i]))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// Remove removes the node; its pods must be gone. Processes inside of it must have ended.
+func (n *Node) Remove() {
+	f := n.fabric
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.nodes, n.index)
+	for _, other := range f.nodes {
+		for _, r := range n.PodRanges {
+			other.unroute(r)
+		}
+	}
+	if l, err := f.root.links.LinkByName(fmt.Sprintf("node%d", n.index)); err == nil {
+		_ = f.root.links.LinkDel(l)
+	}
+	n.Namespace.Close()
+}
+
+// Pod is a namespace behind a node.
+type Pod struct {
+	*Namespace
+	// Addresses are its own, IPv4 first.
+	Addresses []netip.Addr
+
+	node   *Node
+	number byte
+	cable  netlink.Link
+}
+
+// AddPod makes a pod.
+func (n *Node) AddPod() (_ *Pod, err error) {
+	p := &Pod{node: n}
+	if p.number, err = n.takeNumber(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.Remove()
+		}
+	}()
+	if p.Namespace, err = newNamespace(hostSysctls, prompt); err != nil {
+		return nil, err
+	}
+	id := uint32(n.index)<<8 | uint32(p.number)
+	var eth netlink.Link
+	if p.cable, eth, err = n.connect(fmt.Sprintf("pod%d", p.number), mac(podGatewayKind, id), p.Namespace, mac(podKind, id)); err != nil {
+		return nil, err
+	}
+	for i, r := range n.PodRanges {
+		b := r.Addr().AsSlice()
+		b[len(b)-1] = p.number
+		a, _ := netip.AddrFromSlice(b)
+		p.Addresses = append(p.Addresses, a)
+		alone := netip.PrefixFrom(a, a.BitLen())
+		err := errors.Join(
+			p.address(eth, alone), p.neighbour(eth, podGateways[i], mac(podGatewayKind, id)), p.route(eth, everything[i], podGateways[i]),
+			n.neighbour(p.cable, a, mac(podKind, id)), n.route(p.cable, alone, netip.Addr{}),
+		)
+		if err != nil {
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+// takeNumber reserves the last byte of a pod's addresses.
+func (n *Node) takeNumber() (byte, error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for i := byte(2); i < 255; i++ {
+		if !n.pods[i] {
+			n.pods[i] = true
+			return i, nil
+		}
+	}
+	return 0, errors.New("the node has no address left for another pod")
+}
+
+// Remove removes the pod. Its sockets must be closed.
+func (p *Pod) Remove() {
+	if p.cable != nil {
+		_ = p.node.links.LinkDel(p.cable) // and with it its other end and the routes
+	}
+	if p.Namespace != nil {
+		p.Namespace.Close()
+	}
+	p.node.mu.Lock()
+	defer p.node.mu.Unlock()
+	delete(p.node.pods, p.number)
+}
+
+// Outside is a client on the bridge that sends everything by one node.
+type Outside struct {
+	*Namespace
+	// Addresses are its own, for each family, IPv4 first.
+	Addresses [][]netip.Addr
+
+	fabric  *Fabric
+	gateway *Node
+	ranges  []netip.Prefix // that hold its addresses and no others
+}
+
+// AddOutside makes a client outside of the cluster, with count addresses of each family, at most 254. A node has at most one.
+func (f *Fabric) AddOutside(gateway *Node, count int) (_ *Outside, err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	o := &Outside{fabric: f, gateway: gateway}
+	if o.Namespace, err = newNamespace(hostSysctls, prompt); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			o.Namespace.Close()
+		}
+	}()
+	eth, err := f.plug(o.Namespace, fmt.Sprintf("outside%d", gateway.index), outsideKind, uint32(gateway.index))
+	if err != nil {
+		return nil, err
+	}
+	for i := range hostRanges {
+		var own []netip.Addr
+		for k := range count {
+			a := hostAddress(i, outsideHosts+byte(gateway.index), byte(k+1)).Addr()
+			if err := o.address(eth, netip.PrefixFrom(a, a.BitLen())); err != nil {
+				return nil, err
+			}
+			own = append(own, a)
+		}
+		o.Addresses = append(o.Addresses, own)
+		o.ranges = append(o.ranges, netip.PrefixFrom(own[0], own[0].BitLen()-8).Masked())
+		err := errors.Join(o.neighbour(eth, gateway.Addresses[i], mac(nodeKind, uint32(gateway.index))), o.route(eth, everything[i], gateway.Addresses[i]))
+		if err != nil {
+			return nil, err
+		}
+	}
+	for _, n := range f.nodes {
+		if err := n.reply(o); err != nil {
+			return nil, err
+		}
+	}
+	f.outsides[gateway.index] = o
+	return o, nil
+}
+
+// Remove removes the client. Its sockets must be closed.
+func (o *Outside) Remove() {
+	f := o.fabric
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	delete(f.outsides, o.gateway.index)
+	for _, n := range f.nodes {
+		for _, r := range o.ranges {
+			n.unroute(r)
+		}
+	}
+	if l, err := f.root.links.LinkByName(fmt.Sprintf("outside%d", o.gateway.index)); err == nil {
+		_ = f.root.links.LinkDel(l)
+	}
+	o.Namespace.Close()
+}
+
+// SetLoopbackUp makes loopback addresses work in the namespace of this process.
+func SetLoopbackUp() error {
+	n, err := current()
+	if err != nil {
+		return err
+	}
+	defer n.Close()
+	return n.up("lo")
+}
+
+// current is the namespace of this process.
+func current() (*Namespace, error) {
+	h, err := netns.GetFromPid(os.Getpid())
+	if err != nil {
+		return nil, err
+	}
+	links, err := netlink.NewHandleAt(h)
+	if err != nil {
+		h.Close()
+		return nil, fmt.Errorf("open netlink: %w", err)
+	}
+	return &Namespace{handle: h, links: links}, nil
+}

@@ -1,0 +1,190 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os"
+	"os/exec"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab/network"
+)
+
+// node is a node of the lab: a network namespace, a Node object, and a proxy.
+type node struct {
+	world   *world
+	name    string
+	zone    string
+	network *network.Node
+
+	mu    sync.Mutex
+	proxy *process // nil while none was started
+}
+
+// addNode makes a node and waits until its proxy has synchronised.
+func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.ProxyConfiguration) (_ *node, err error) {
+	n := &node{world: w, name: as.Name, zone: as.Zone}
+	if n.network, err = w.fabric.AddNode(); err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			_ = n.remove(ctx) // the error that matters is the first one
+		}
+	}()
+	if err := n.register(ctx); err != nil {
+		return nil, err
+	}
+	if proxy.Absent {
+		return n, nil
+	}
+	if err := n.startProxy(proxy); err != nil {
+		return nil, err
+	}
+	if w.lab.proxy.Command != "" {
+		return n, nil // nothing is known of when it is ready: checks converge
+	}
+	return n, n.waitSynchronised(ctx)
+}
+
+// register makes the Node object as a kubelet would.
+func (n *node) register(ctx context.Context) error {
+	object := &corev1.Node{
+		ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: map[string]string{
+			corev1.LabelHostname: n.name, corev1.LabelTopologyZone: n.zone, corev1.LabelOSStable: "linux",
+		}},
+	}
+	for _, r := range n.network.PodRanges {
+		object.Spec.PodCIDRs = append(object.Spec.PodCIDRs, r.String())
+	}
+	object.Spec.PodCIDR = object.Spec.PodCIDRs[0]
+	created, err := n.world.api.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create node %s: %w", n.name, err)
+	}
+	capacity := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("110")}
+	created.Status = corev1.NodeStatus{
+		Capacity: capacity, Allocatable: capacity,
+		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}},
+		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: n.name}},
+	}
+	for _, a := range n.network.Addresses {
+		created.Status.Addresses = append(created.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
+	}
+	if _, err := n.world.api.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("set the status of node %s: %w", n.name, err)
+	}
+	return nil
+}
+
+// described is the node as checks see it.
+func (n *node) described() candidate.Node {
+	return candidate.Node{Name: n.name, Zone: n.zone, Addresses: n.network.Addresses, SecondaryAddresses: n.network.Secondary}
+}
+
+func (n *node) file(suffix string) string { return n.world.lab.dir.file("proxy-" + n.name + suffix) }
+
+// configure writes the configuration file of the proxy.
+func (n *node) configure(p candidate.ProxyConfiguration) error {
+	content, err := kubeProxyConfiguration(n.name, n.world.kubeconfig, n.world.lab.proxy.Mode, network.PodRanges, p)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(n.file(".yaml"), content, 0o600) // in place, as an administrator would: kube-proxy watches the file
+}
+
+// startProxy starts the proxy, which does not run.
+func (n *node) startProxy(p candidate.ProxyConfiguration) error {
+	lab := n.world.lab
+	c := command{name: string(KubeProxy), path: lab.binaries.Path(KubeProxy), log: n.file(".log")}
+	if lab.proxy.Command != "" {
+		c.name, c.path = "proxy command", "/bin/sh"
+		c.args = []string{"-c", "exec " + proxyCommand(lab.proxy.Command, n.name, n.world.kubeconfig, network.PodRanges)}
+	} else {
+		if err := n.configure(p); err != nil {
+			return err
+		}
+		c.args = append([]string{"--config=" + n.file(".yaml"), "--v=2"}, p.Flags...)
+	}
+	enter := spawnIn(n.network.Namespace)
+	c.spawn = func(cmd *exec.Cmd) error {
+		cmd.Env = append(cmd.Env, "PATH="+n.world.path)
+		return enter(cmd)
+	}
+	proxy, err := startProcess(c)
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	n.proxy = proxy
+	n.mu.Unlock()
+	return lab.dir.add(proxy)
+}
+
+// stopProxy kills the proxy if it runs.
+func (n *node) stopProxy() {
+	n.mu.Lock()
+	proxy := n.proxy
+	n.proxy = nil
+	n.mu.Unlock()
+	if proxy != nil {
+		proxy.kill()
+		n.world.lab.dir.forget(proxy)
+	}
+}
+
+func (n *node) proxyState() candidate.ProxyState {
+	n.mu.Lock()
+	proxy := n.proxy
+	n.mu.Unlock()
+	if proxy == nil {
+		return candidate.ProxyState{}
+	}
+	return candidate.ProxyState{Running: proxy.alive(), Log: logTail(proxy.log, 5)}
+}
+
+// waitSynchronised waits until the health endpoint of kube-proxy says that its rules are up to date.
+func (n *node) waitSynchronised(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("its health endpoint does not answer 200 after %s", startTimeout))
+	defer cancel()
+	url := fmt.Sprintf("http://%s/healthz", netip.AddrPortFrom(n.network.Addresses[0], candidate.ProxyHealthPort))
+	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		if response, err := client.Do(request); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		select {
+		case <-n.proxy.done:
+			return fmt.Errorf("%s: %w", n.name, n.proxy.diedError())
+		case <-ctx.Done():
+			return fmt.Errorf("wait for kube-proxy on %s: %w; its log ends with: %s", n.name, context.Cause(ctx), logTail(n.proxy.log, 3))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// remove takes the node away: its proxy, its object and its network.
+func (n *node) remove(ctx context.Context) error {
+	n.stopProxy()
+	err := n.world.api.CoreV1().Nodes().Delete(ctx, n.name, metav1.DeleteOptions{})
+	n.world.forgetOutside(n)
+	n.network.Remove()
+	leaveNothing(n.file(".yaml"))
+	return errors.Join(err)
+}

@@ -1,0 +1,202 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab/network"
+	"github.com/service-conformance/conformance/framework/traffic"
+)
+
+// pod is a pod of a lease: a network namespace behind its node, a backend in it, and the Pod object, which is kept as a kubelet would.
+type pod struct {
+	candidate.Pod
+	node    *node
+	network *network.Pod // nil on the host network
+
+	mu      sync.Mutex
+	backend *traffic.Server // nil once it was killed
+}
+
+// namespace is where the pod's sockets are.
+func (p *pod) namespace() *network.Namespace {
+	if p.network != nil {
+		return p.network.Namespace
+	}
+	return p.node.network.Namespace
+}
+
+// StartPod implements candidate.DataPlane.
+func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate.Pod, err error) {
+	n, err := d.node(as.Node)
+	if err != nil {
+		return candidate.Pod{}, err
+	}
+	p := &pod{Pod: as, node: n}
+	defer func() {
+		if err != nil {
+			_ = p.remove(ctx) // the error that matters is the first one
+		}
+	}()
+	p.Addresses = n.network.Addresses
+	if !as.HostNetwork {
+		if p.network, err = n.network.AddPod(); err != nil {
+			return candidate.Pod{}, err
+		}
+		p.Addresses = p.network.Addresses
+	}
+	if p.backend, err = traffic.Serve(p.PodName, p.Ports, p.namespace().Do); err != nil {
+		return candidate.Pod{}, err
+	}
+	if err := p.register(ctx); err != nil {
+		return candidate.Pod{}, err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.pods == nil {
+		return candidate.Pod{}, errors.New("the data plane was released")
+	}
+	d.pods[p.PodName] = p
+	return p.Pod, nil
+}
+
+// register makes the Pod object and says that it runs.
+func (p *pod) register(ctx context.Context) error {
+	container := corev1.Container{Name: "backend", Image: "backend"}
+	for _, port := range p.Ports {
+		container.Ports = append(container.Ports, corev1.ContainerPort{Name: port.Name, Protocol: port.Protocol, ContainerPort: int32(port.Number)})
+	}
+	object := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, Labels: p.Labels},
+		Spec: corev1.PodSpec{
+			NodeName: p.node.name, Containers: []corev1.Container{container}, HostNetwork: p.HostNetwork, Hostname: p.Hostname, Subdomain: p.Subdomain,
+		},
+	}
+	pods := p.node.world.api.CoreV1().Pods(p.Namespace)
+	created, err := pods.Create(ctx, object, metav1.CreateOptions{})
+	if err != nil {
+		return fmt.Errorf("create pod %s: %w", p.PodName, err)
+	}
+	created.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: readiness(!p.Unready), StartTime: &metav1.Time{Time: metav1.Now().Time}}
+	created.Status.HostIP = p.node.network.Addresses[0].String()
+	for _, a := range p.node.network.Addresses {
+		created.Status.HostIPs = append(created.Status.HostIPs, corev1.HostIP{IP: a.String()})
+	}
+	for _, a := range p.Addresses {
+		created.Status.PodIPs = append(created.Status.PodIPs, corev1.PodIP{IP: a.String()})
+	}
+	created.Status.PodIP = p.Addresses[0].String()
+	if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+		return fmt.Errorf("set the status of pod %s: %w", p.PodName, err)
+	}
+	return nil
+}
+
+func readiness(ready bool) []corev1.PodCondition {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	now := metav1.Now()
+	return []corev1.PodCondition{
+		{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: now},
+		{Type: corev1.PodInitialized, Status: corev1.ConditionTrue, LastTransitionTime: now},
+		{Type: corev1.ContainersReady, Status: status, LastTransitionTime: now},
+		{Type: corev1.PodReady, Status: status, LastTransitionTime: now},
+	}
+}
+
+// pod finds a pod of the lease.
+func (d *dataPlane) pod(name candidate.PodName) (*pod, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p := d.pods[name]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("there is no pod %s of this lease", name)
+}
+
+// SetReady implements candidate.DataPlane.
+func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready bool) error {
+	if _, err := d.pod(name); err != nil {
+		return err
+	}
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q},{"type":"ContainersReady","status":%q}]}}`, status, status)
+	_, err := d.world.api.CoreV1().Pods(name.Namespace).Patch(ctx, name.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	if err != nil {
+		return fmt.Errorf("set the readiness of pod %s: %w", name, err)
+	}
+	return nil
+}
+
+// gracePeriod of a pod that terminates, in seconds: longer than any check.
+const gracePeriod = 3600
+
+// Terminate implements candidate.DataPlane.
+func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error {
+	if _, err := d.pod(name); err != nil {
+		return err
+	}
+	grace := int64(gracePeriod)
+	if err := d.world.api.CoreV1().Pods(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace}); err != nil {
+		return fmt.Errorf("delete pod %s: %w", name, err)
+	}
+	return nil
+}
+
+// Kill implements candidate.DataPlane.
+func (d *dataPlane) Kill(_ context.Context, name candidate.PodName) error {
+	p, err := d.pod(name)
+	if err != nil {
+		return err
+	}
+	p.kill()
+	return nil
+}
+
+func (p *pod) kill() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.backend != nil {
+		p.backend.Close()
+		p.backend = nil
+	}
+}
+
+// Remove implements candidate.DataPlane.
+func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
+	p, err := d.pod(name)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	delete(d.pods, name)
+	d.mu.Unlock()
+	return p.remove(ctx)
+}
+
+// remove ends the backend and takes the pod off the network and out of the API.
+func (p *pod) remove(ctx context.Context) error {
+	p.kill()
+	if p.network != nil {
+		p.network.Remove()
+	}
+	zero := int64(0)
+	err := p.node.world.api.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	if err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete pod %s: %w", p.PodName, err)
+	}
+	return nil
+}

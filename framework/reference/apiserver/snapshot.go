@@ -1,0 +1,35 @@
+package apiserver
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+)
+
+// ProxySnapshot returns the Services and EndpointSlices of all namespaces, and a number that grows with every change of anything. The
+// objects must not be changed.
+func (s *Server) ProxySnapshot() (version uint64, svcs []*corev1.Service, slices []*discoveryv1.EndpointSlice) {
+	version = s.store.current() // before the lists: what changes in between is seen again
+	all, _ := s.store.list(services, "")
+	for _, e := range all {
+		svcs = append(svcs, e.stored.(*corev1.Service))
+	}
+	all, _ = s.store.list(endpointSlices, "")
+	for _, e := range all {
+		slices = append(slices, e.stored.(*discoveryv1.EndpointSlice))
+	}
+	return version, svcs, slices
+}
+
+// Version is a number that grows with every change of anything.
+func (s *Server) Version() uint64 { return s.store.current() }
+
+// Node returns a Node, nil if there is none of that name. It must not be changed.
+func (s *Server) Node(name string) *corev1.Node { return s.node(name) }
+
+// Pod returns a Pod, nil if there is none of that name. It must not be changed.
+func (s *Server) Pod(namespace, name string) *corev1.Pod {
+	if e := s.store.get(pods, namespace, name); e != nil {
+		return e.stored.(*corev1.Pod)
+	}
+	return nil
+}

@@ -1,0 +1,296 @@
+package reference
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"sync"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+)
+
+// DataPlane implements candidate.Candidate. All leases share one world; each has a clock of its own.
+func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, errors.New("the reference is closed")
+	}
+	if r.world == nil {
+		ports, err := nodePorts("")
+		if err != nil {
+			return nil, err
+		}
+		server, err := r.startLocked(apiserver.Options{
+			ServiceCIDRs: DefaultServiceCIDRs, NodePorts: ports, Faults: r.options.Faults, Token: r.token, Version: r.options.Version, Seed: r.options.Seed, Controllers: true,
+		})
+		if err != nil {
+			return nil, err
+		}
+		if r.world, err = newWorld(server, r.options.Faults, r.options.Seed); err != nil {
+			return nil, err
+		}
+	}
+	ports, err := nodePorts("")
+	if err != nil {
+		return nil, err
+	}
+	d := &dataPlane{
+		controlPlane: &controlPlane{server: r.world.server, cidrs: DefaultServiceCIDRs, ports: ports, release: func() {}},
+		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{},
+	}
+	d.addresses = d.world.takeExternalAddresses()
+	return d, nil
+}
+
+// externalAddresses is how many of each family a lease has.
+const externalAddresses = 4
+
+// takeExternalAddresses hands out addresses for documentation (RFC 5737, RFC 3849).
+func (w *world) takeExternalAddresses() (out []netip.Addr) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for range externalAddresses {
+		w.serial++
+		v6 := netip.MustParseAddr("2001:db8:51::").As16()
+		v6[14], v6[15] = byte(w.serial/250), byte(1+w.serial%250)
+		out = append(out, netip.AddrFrom4([4]byte{198, 51, 100, byte(1 + w.serial%250)}), netip.AddrFrom16(v6))
+	}
+	return out
+}
+
+// dataPlane is one lease.
+type dataPlane struct {
+	*controlPlane
+	world     *world
+	addresses []netip.Addr
+
+	// What follows is guarded by the lock of the world.
+	now   time.Time
+	pods  map[candidate.PodName]*pod
+	nodes map[string]*host // of its own
+	flows map[flowKey]*flow
+	ports uint16 // counts source ports
+	once  sync.Once
+}
+
+var _ candidate.DataPlane = (*dataPlane)(nil)
+
+// Nodes implements candidate.DataPlane.
+func (d *dataPlane) Nodes() (out []candidate.Node) {
+	for _, h := range d.world.shared {
+		out = append(out, h.Node.Node)
+	}
+	return out
+}
+
+// ExternalAddresses implements candidate.DataPlane.
+func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.addresses }
+
+// Restart implements candidate.ControlPlane: others use the same control plane.
+func (d *dataPlane) Restart(context.Context) error {
+	return errors.New("restart of a control plane that is not leased exclusively")
+}
+
+// Release implements candidate.ControlPlane.
+func (d *dataPlane) Release() {
+	d.once.Do(func() {
+		w := d.world
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		for _, p := range d.pods {
+			_ = w.removePod(p) // that it is gone already is no matter
+		}
+		for _, h := range d.nodes {
+			_ = w.removeNode(h)
+		}
+	})
+}
+
+// Pass implements candidate.DataPlane.
+func (d *dataPlane) Pass(_ context.Context, t time.Duration) error {
+	d.world.mu.Lock()
+	defer d.world.mu.Unlock()
+	d.pass(t)
+	return nil
+}
+
+// pass lets the proxies of the lease's own nodes work while time passes, as often as they may have something to do.
+func (d *dataPlane) pass(t time.Duration) {
+	end := d.now.Add(t)
+	if len(d.nodes) > 0 {
+		const step = 100 * time.Millisecond
+		for n := 0; d.now.Add(step).Before(end) && n < 3000; n++ {
+			d.now = d.now.Add(step)
+			d.advance()
+		}
+	}
+	d.now = end
+	d.advance()
+}
+
+// advance brings all proxies that the lease may meet up to date.
+func (d *dataPlane) advance() {
+	current := d.world.current()
+	for _, h := range d.world.shared {
+		h.Advance(d.now, current)
+	}
+	for _, h := range d.nodes {
+		h.Advance(d.now, current)
+		h.Draining = draining(d.world.server.Node(h.Name))
+	}
+}
+
+// draining reports whether a node is about to be removed (KEP-3836).
+func draining(n *corev1.Node) bool {
+	if n == nil || n.DeletionTimestamp != nil {
+		return true
+	}
+	for _, t := range n.Spec.Taints {
+		if t.Key == "ToBeDeletedByClusterAutoscaler" {
+			return true
+		}
+	}
+	return false
+}
+
+// StartPod implements candidate.DataPlane.
+func (d *dataPlane) StartPod(_ context.Context, as candidate.Pod) (candidate.Pod, error) {
+	d.world.mu.Lock()
+	defer d.world.mu.Unlock()
+	p, err := d.world.startPod(as)
+	if err != nil {
+		return candidate.Pod{}, err
+	}
+	d.pods[p.PodName] = p
+	d.advance()
+	return p.Pod, nil
+}
+
+// withPod does something with a pod of the lease.
+func (d *dataPlane) withPod(name candidate.PodName, do func(*pod) error) error {
+	d.world.mu.Lock()
+	defer d.world.mu.Unlock()
+	p := d.pods[name]
+	if p == nil {
+		return fmt.Errorf("there is no pod %s of this lease", name)
+	}
+	d.advance() // what was programmed before
+	if err := do(p); err != nil {
+		return err
+	}
+	d.advance()
+	return nil
+}
+
+// SetReady implements candidate.DataPlane.
+func (d *dataPlane) SetReady(_ context.Context, name candidate.PodName, ready bool) error {
+	return d.withPod(name, func(p *pod) error {
+		return d.world.changePod(p, func(o *corev1.Pod) { o.Status.Conditions = readiness(ready) })
+	})
+}
+
+// gracePeriod of a pod that terminates, in seconds: longer than any check.
+const gracePeriod = 3600
+
+// Terminate implements candidate.DataPlane.
+func (d *dataPlane) Terminate(_ context.Context, name candidate.PodName) error {
+	return d.withPod(name, func(p *pod) error {
+		if d.world.faults.On(fault.TerminatingCut) {
+			p.life++
+		}
+		return d.world.changePod(p, func(o *corev1.Pod) {
+			end := metav1.NewTime(d.now.Add(gracePeriod * time.Second))
+			grace := int64(gracePeriod)
+			o.DeletionTimestamp, o.DeletionGracePeriodSeconds = &end, &grace
+		})
+	})
+}
+
+// Kill implements candidate.DataPlane.
+func (d *dataPlane) Kill(_ context.Context, name candidate.PodName) error {
+	return d.withPod(name, func(p *pod) error {
+		p.killed = true
+		p.life++
+		return nil
+	})
+}
+
+// Remove implements candidate.DataPlane.
+func (d *dataPlane) Remove(_ context.Context, name candidate.PodName) error {
+	return d.withPod(name, func(p *pod) error {
+		delete(d.pods, name)
+		return d.world.removePod(p)
+	})
+}
+
+// Diagnose implements candidate.DataPlane: a fault of the reference needs no diagnosis.
+func (d *dataPlane) Diagnose(context.Context, netip.Addr) (string, error) { return "", nil }
+
+// AddNode implements candidate.DataPlane.
+func (d *dataPlane) AddNode(_ context.Context, as candidate.Node, config candidate.ProxyConfiguration) (candidate.Node, error) {
+	d.world.mu.Lock()
+	defer d.world.mu.Unlock()
+	h, err := d.world.addNode(as, true)
+	if err != nil {
+		return candidate.Node{}, err
+	}
+	d.nodes[h.Name] = h
+	if !config.Absent {
+		h.Start(config)
+	}
+	d.advance()
+	return h.Node.Node, nil
+}
+
+// withNode does something with a node of the lease's own.
+func (d *dataPlane) withNode(name string, do func(*host)) error {
+	d.world.mu.Lock()
+	defer d.world.mu.Unlock()
+	h := d.nodes[name]
+	if h == nil {
+		return fmt.Errorf("there is no node %q of this lease", name)
+	}
+	d.advance()
+	do(h)
+	d.advance()
+	return nil
+}
+
+// StartProxy implements candidate.DataPlane.
+func (d *dataPlane) StartProxy(_ context.Context, node string, config candidate.ProxyConfiguration) error {
+	return d.withNode(node, func(h *host) {
+		if config.Rewrite {
+			h.Rewrite(config)
+			return
+		}
+		h.Stop()
+		h.Start(config)
+	})
+}
+
+// StopProxy implements candidate.DataPlane.
+func (d *dataPlane) StopProxy(_ context.Context, node string) error {
+	return d.withNode(node, func(h *host) { h.Stop() })
+}
+
+// ProxyState implements candidate.DataPlane.
+func (d *dataPlane) ProxyState(_ context.Context, node string) (state candidate.ProxyState, err error) {
+	err = d.withNode(node, func(h *host) { state.Running = h.Running() })
+	return state, err
+}
+
+// Interfere implements candidate.DataPlane.
+func (d *dataPlane) Interfere(_ context.Context, node string, what candidate.Interference) error {
+	return d.withNode(node, func(h *host) { h.Interfere(what) })
+}

@@ -1,0 +1,80 @@
+package endpoints
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
+)
+
+// maxObjectAddresses is how many addresses an Endpoints object holds before it is cut.
+const maxObjectAddresses = 1000
+
+// object returns the desired Endpoints object of a Service with a selector. Unlike EndpointSlices it is of the primary family only,
+// and does not list pods that terminate unless it is told to publish what is not ready.
+func (s *State) object() *corev1.Endpoints {
+	svc := s.Service
+	e := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: svc.Name, Namespace: svc.Namespace}}
+	if s.Endpoints != nil {
+		e = s.Endpoints.DeepCopy()
+		e.Subsets = nil
+	}
+	e.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Endpoints"}
+	e.Labels = maps.Clone(svc.Labels)
+	if e.Labels == nil {
+		e.Labels = map[string]string{}
+	}
+	e.Labels["endpoints.kubernetes.io/managed-by"] = "endpoint-controller"
+	if svc.Spec.ClusterIP == corev1.ClusterIPNone {
+		e.Labels[corev1.IsHeadlessService] = ""
+	}
+	publish := svc.Spec.PublishNotReadyAddresses && !s.Faults.On(fault.EndpointsNotReadyUnpublished)
+	type subset struct {
+		corev1.EndpointSubset
+		ports []discoveryv1.EndpointPort
+	}
+	var subsets []*subset
+	total := 0
+	for _, pod := range s.Pods {
+		if hasEnded(pod) || pod.DeletionTimestamp != nil && !publish {
+			continue
+		}
+		addresses := s.addresses(pod, s.families()[0])
+		if len(addresses) == 0 || total == maxObjectAddresses {
+			continue
+		}
+		total++
+		ports := s.ports(pod)
+		if len(ports) == 0 && len(svc.Spec.Ports) > 0 {
+			continue
+		}
+		i := slices.IndexFunc(subsets, func(t *subset) bool { return samePorts(t.ports, ports) })
+		if i < 0 {
+			i = len(subsets)
+			subsets = append(subsets, &subset{ports: ports})
+			for _, p := range ports {
+				subsets[i].Ports = append(subsets[i].Ports, corev1.EndpointPort{Name: *p.Name, Port: *p.Port, Protocol: *p.Protocol, AppProtocol: p.AppProtocol})
+			}
+		}
+		a := corev1.EndpointAddress{
+			IP: addresses[0], Hostname: hostname(svc, pod),
+			TargetRef: &corev1.ObjectReference{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID},
+		}
+		if pod.Spec.NodeName != "" {
+			a.NodeName = new(pod.Spec.NodeName)
+		}
+		if publish || isReady(pod) {
+			subsets[i].Addresses = append(subsets[i].Addresses, a)
+		} else {
+			subsets[i].NotReadyAddresses = append(subsets[i].NotReadyAddresses, a)
+		}
+	}
+	for _, t := range subsets {
+		e.Subsets = append(e.Subsets, t.EndpointSubset)
+	}
+	return e
+}

@@ -1,0 +1,75 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// Which pods the endpoints of a Service are.
+var (
+	SelectorAnyLabel = New("selector-any-label", "a pod with one of the labels of a selector is selected", spec.ProxySelectorAllLabels)
+	SelectorKeysOnly = New("selector-keys-only", "a pod is selected that has the labels of a selector with other values",
+		spec.ProxySelectorAllLabels)
+	SelectorAllNamespaces = New("selector-all-namespaces", "pods of other namespaces are selected", spec.ProxySelectorAllLabels)
+	SelectorSticky        = New("selector-sticky", "a pod stays an endpoint when its labels no longer fit the selector", spec.ProxySelectorAllLabels)
+	SelectorlessSelects   = New("selectorless-selects", "a Service without a selector selects every pod", spec.ProxySelectorlessUntouched)
+	SelectorlessEmptied   = New("selectorless-emptied", "EndpointSlices of a Service without a selector are removed unless a controller has made them",
+		spec.ProxySelectorlessUntouched)
+	ExternalNameSelects = New("external-name-selects", "a Service of type ExternalName gets EndpointSlices for its selector",
+		spec.ProxyExternalNameNoEndpoints)
+)
+
+// Mirroring of Endpoints.
+var (
+	MirrorMissing   = New("mirror-missing", "Endpoints objects are not mirrored", spec.ProxySelectorlessEndpointsMirrored)
+	MirrorStale     = New("mirror-stale", "a mirrored EndpointSlice does not follow its Endpoints object", spec.ProxySelectorlessEndpointsMirrored)
+	MirrorUnlimited = New("mirror-unlimited", "all addresses of an Endpoints object are mirrored, however many",
+		spec.ProxySelectorlessEndpointsMirrored)
+	MirrorSkipIgnored = New("mirror-skip-ignored", "the label skip-mirror is ignored", spec.ProxySelectorlessEndpointsMirrored)
+)
+
+// Generated EndpointSlices.
+var (
+	SliceWithoutServiceName = New("slice-without-service-name", "generated EndpointSlices do not have the label kubernetes.io/service-name",
+		spec.ProxySliceLabels)
+	SliceWithoutManager = New("slice-without-manager", "generated EndpointSlices do not say which controller has made them", spec.ProxySliceLabels)
+	SliceWithoutOwner   = New("slice-without-owner", "generated EndpointSlices have no owner", spec.ProxySliceLabels)
+	SliceOversized      = New("slice-oversized", "all endpoints of a Service are in one EndpointSlice, however many", spec.ProxySliceSize)
+	SliceFamiliesMixed  = New("slice-families-mixed", "the first EndpointSlice of a dual-stack Service lists the addresses of both families",
+		spec.ProxySliceFamilies)
+	SlicePrimaryFamily      = New("slice-primary-family", "a dual-stack Service gets EndpointSlices of its primary family only", spec.ProxySliceFamilies)
+	SlicePortsUnnamed       = New("slice-ports-unnamed", "the only port of a generated EndpointSlice has no name", spec.ProxySlicePortNames)
+	SlicePortsNamedByTarget = New("slice-ports-named-by-target", "ports of generated EndpointSlices are named as the container ports are",
+		spec.ProxySlicePortNames)
+	SliceAppProtocolDropped = New("slice-app-protocol-dropped", "appProtocol is not copied to generated EndpointSlices", spec.ProxySliceAppProtocol)
+	SliceHeadlessTargetPort = New("slice-headless-target-port", "the endpoints of a headless Service are published with its targetPort",
+		spec.ProxyHeadlessTargetPortIgnored)
+	SliceTargetPortOfFirst = New("slice-target-port-of-first", "a named targetPort has the number that the first pod gives it",
+		spec.ProxyTargetPortName)
+	SliceTargetPortUnread = New("slice-target-port-unread", "a named targetPort is taken for the Service port", spec.ProxyTargetPortName)
+)
+
+// Conditions of generated endpoints.
+var (
+	SliceTerminatingReady = New("slice-terminating-ready", "a pod that terminates stays ready while its readiness probe succeeds",
+		spec.ProxySliceConditions)
+	SliceTerminatingUnsaid   = New("slice-terminating-unsaid", "the condition terminating is never true", spec.ProxySliceConditions)
+	SliceTerminatingRemoved  = New("slice-terminating-removed", "a pod that terminates is no endpoint", spec.ProxySliceConditions)
+	SliceServingIsReady      = New("slice-serving-is-ready", "the condition serving is that of ready", spec.ProxySliceConditions)
+	SliceUnreadyRemoved      = New("slice-unready-removed", "a pod that is not ready is no endpoint", spec.ProxySliceConditions)
+	SliceNotReadyUnpublished = New("slice-not-ready-unpublished", "EndpointSlices do not heed publishNotReadyAddresses",
+		spec.ProxyPublishNotReadySlices, spec.ProxyPublishNotReadyTraffic)
+	EndpointsNotReadyUnpublished = New("endpoints-not-ready-unpublished", "Endpoints objects do not heed publishNotReadyAddresses",
+		spec.ProxyPublishNotReadySlices)
+)
+
+// Hints of generated endpoints.
+var (
+	HintsCloseOnly = New("hints-close-only", "trafficDistribution gives hints for no value but PreferClose",
+		spec.ProxyTrafficDistributionSameZone, spec.ProxyTrafficDistributionSameNode)
+	HintsNotClose    = New("hints-not-close", "trafficDistribution PreferClose gives no hints", spec.ProxyTrafficDistributionSameZone)
+	HintsOfFirstZone = New("hints-of-first-zone", "trafficDistribution gives every endpoint a hint for the zone of the first one",
+		spec.ProxyTrafficDistributionSameZone)
+	HintsZoneForNode = New("hints-zone-for-node", "trafficDistribution PreferSameNode gives hints for zones only",
+		spec.ProxyTrafficDistributionSameNode)
+	HintsAutoMissing    = New("hints-auto-missing", "the annotation topology-mode Auto gives no hints", spec.ProxyTopologyModeAuto)
+	HintsAutoOverloaded = New("hints-auto-overloaded", "the annotation topology-mode Auto gives hints where a zone has too few endpoints",
+		spec.ProxyTopologyModeAuto)
+)

@@ -1,0 +1,51 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// Bugs of traffic policies, health checks and topology.
+var (
+	ClusterPrefersLocal = New("cluster-prefers-local", "Policy Cluster prefers endpoints of the node.",
+		spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints)
+	BalancedUnevenly = New("balanced-unevenly", "One endpoint gets most of the connections.",
+		spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints, spec.ProxyIptablesRandom)
+	InternalLocalIgnored = New("internal-local-ignored", "internalTrafficPolicy Local is ignored.",
+		spec.ProxyInternalLocalNodeEndpoints, spec.ProxyInternalLocalDrops, spec.ProxyPoliciesIndependent, spec.ProxyDualStackPolicies)
+	InternalLocalFallsBack = New("internal-local-falls-back", "internalTrafficPolicy Local falls back to other nodes.",
+		spec.ProxyInternalLocalDrops)
+	ExternalLocalIgnored = New("external-local-ignored", "externalTrafficPolicy Local is ignored.",
+		spec.ProxyExternalLocalNodeEndpoints, spec.ProxyExternalLocalDrops, spec.ProxyExternalLocalClientAddress, spec.ProxyPoliciesIndependent)
+	ExternalLocalFallsBack = New("external-local-falls-back", "externalTrafficPolicy Local falls back to other nodes.",
+		spec.ProxyExternalLocalDrops)
+	LocalPodsUnseen = New("local-pods-unseen", "Several pods on a node are taken for none under a Local policy.",
+		spec.ProxyInternalLocalNodeEndpoints, spec.ProxyExternalLocalNodeEndpoints)
+	InternalPolicyOnExternal = New("internal-policy-on-external-traffic", "internalTrafficPolicy governs external traffic too.",
+		spec.ProxyInternalPolicyScope, spec.ProxyPoliciesIndependent)
+	ExternalPolicyOnClusterIP = New("external-policy-on-cluster-ip", "externalTrafficPolicy governs traffic to the virtual IP too.",
+		spec.ProxyExternalPolicyScope, spec.ProxyPoliciesIndependent)
+	PoliciesTied = New("policies-tied", "Either policy makes both Local.",
+		spec.ProxyPoliciesIndependent, spec.ProxyInternalPolicyScope, spec.ProxyExternalPolicyScope)
+	MasqueradeUnderLocal = New("masquerade-under-local", "The client's address is lost under externalTrafficPolicy Local.",
+		spec.ProxyExternalLocalClientAddress)
+	LocalFromInside = New("external-local-from-inside", "externalTrafficPolicy Local governs traffic from inside of the cluster.",
+		spec.ProxyExternalLocalFromCluster)
+	HealthCheckAlwaysOK = New("health-check-always-ok", "The health check of a node never fails.",
+		spec.ProxyHealthCheckLocalEndpoints, spec.ProxyTerminatingHealthCheckFails)
+	HealthCheckCountsRemote = New("health-check-counts-remote", "The health check counts endpoints of other nodes.",
+		spec.ProxyHealthCheckLocalEndpoints)
+	HealthCheckCountsUnready = New("health-check-counts-unready", "The health check counts endpoints that are not ready.",
+		spec.ProxyHealthCheckLocalEndpoints, spec.ProxyTerminatingHealthCheckFails)
+	HealthCheckCountsTerminating = New("health-check-counts-terminating", "The health check counts terminating endpoints.",
+		spec.ProxyTerminatingHealthCheckFails)
+	HealthCheckNoWeight = New("health-check-without-weight", "The answer of the health check has no weight.",
+		spec.ProxyHealthCheckResponse)
+	HealthCheckWrongCount = New("health-check-miscounts", "The answer of the health check counts one endpoint too many.",
+		spec.ProxyHealthCheckResponse)
+	HintsIgnored = New("hints-ignored", "Topology hints are ignored.",
+		spec.ProxyTopologyHintsUsed, spec.ProxyTrafficDistributionSameZone, spec.ProxyTrafficDistributionSameNode)
+	HintsUsedWhenIncomplete = New("incomplete-hints-used", "Hints are used although an endpoint has none.",
+		spec.ProxyTopologyHintsIncomplete)
+	HintsUsedWhenNoneFits = New("unfitting-hints-used", "Where no hint fits there are no endpoints.",
+		spec.ProxyTopologyHintsIncomplete)
+	HintsOfUnreadyCount = New("hints-of-unready-count", "Hints that unready endpoints lack make all be ignored.",
+		spec.ProxyTopologyHintsUsed)
+)

@@ -1,0 +1,39 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// Bugs of ports: of Services, of pods and of nodes.
+var (
+	AnyPortServed = New("any-port-served", "Every port of a virtual IP leads to an endpoint.",
+		spec.ProxyCapturesPort)
+	ProtocolIgnored = New("protocol-ignored", "Ports of one number and different protocols are taken for one.",
+		spec.ProxyCapturesProtocol)
+	TCPNotServed = New("tcp-not-served", "TCP ports are not served.",
+		spec.ProxyTCPForwarded)
+	UDPNotServed = New("udp-not-served", "UDP ports are not served.",
+		spec.ProxyUDPForwarded, spec.ProxyUDPFlowFollowsEndpoints)
+	SCTPNotServed = New("sctp-not-served", "SCTP ports are not served.",
+		spec.ProxySCTPForwarded)
+	UDPFlowStale = New("stale-udp-flow", "A UDP flow goes on to an endpoint that is gone.",
+		spec.ProxyUDPFlowFollowsEndpoints)
+	FirstPortOnly = New("first-port-only", "Only the first port of a Service is served.",
+		spec.ProxyPortsIndependent)
+	TrafficToFirstTarget = New("target-port-of-first-port", "Every port leads to the target of the first one.",
+		spec.ProxyPortsIndependent)
+	ServicePortToPods = New("target-port-ignored", "Pods get connections on the port of the Service.",
+		spec.ProxyTargetPortNumber)
+	AppProtocolNotServed = New("app-protocol-not-served", "Ports that have an appProtocol are not served.",
+		spec.ProxyAppProtocolForwarded)
+	NodePortNotServed = New("node-port-not-served", "Node ports are not served.",
+		spec.ProxyNodePortReachable, spec.ProxyNodePortSameEndpoints, spec.ProxyDualStackNodePorts, spec.ProxyNodePortEveryNode, spec.ProxyNodePortAddresses, spec.ProxyNftablesNodePortsPrimary)
+	NodePortOnOneNode = New("node-port-on-one-node", "Node ports are served on one node only.",
+		spec.ProxyNodePortEveryNode)
+	NodePortOnBackendNodes = New("node-port-on-backend-nodes-only", "A node without an endpoint does not serve the node port.",
+		spec.ProxyNodePortEveryNode, spec.ProxyNodePortSameEndpoints)
+	NodePortOfFirstOnly = New("node-port-of-first-port-only", "Only the first port of a Service has its node port served.",
+		spec.ProxyNodePortSameEndpoints)
+	NoMasquerade = New("node-port-client-address-kept", "The endpoint sees the client's address under policy Cluster too, so that replies of other nodes are lost.",
+		spec.ProxyNodePortClientAddressAltered, spec.ProxyLoadBalancerClientAddressAltered)
+	ExternalIPsNotServed = New("external-ips-not-served", "External IPs are not served.",
+		spec.ProxyExternalIPReachable)
+)

@@ -1,0 +1,35 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// Bugs of how a proxy keeps rules in step.
+var (
+	MinSyncIgnored = New("min-sync-period-ignored", "Every change is programmed by itself, whatever minSyncPeriod says.",
+		spec.ProxySyncMinPeriod, spec.ProxySyncMergesChanges)
+	MinSyncZeroIgnored = New("min-sync-period-zero-ignored", "A minSyncPeriod of 0s is taken for the default.",
+		spec.ProxySyncMinPeriodZero)
+	MinSyncDefaultLong = New("min-sync-period-default-long", "minSyncPeriod is ten seconds by default.",
+		spec.ProxySyncMinPeriodDefault)
+	MergedChangesLost = New("merged-changes-lost", "Of many changes at a time, those that were merged are lost.",
+		spec.ProxySyncMergesChanges, spec.ProxySyncMinPeriodDelay)
+	ProgrammedLate = New("changes-programmed-late", "A change waits for the next periodic sync.",
+		spec.ProxySyncMinPeriodDelay)
+	PeriodicSyncMissing = New("periodic-sync-missing", "Nothing is programmed unless something changes.",
+		spec.ProxySyncPeriodInterference, spec.ProxyIPVSPeriodicSync, spec.ProxyIPVSDesiredState)
+	FlushNotRepaired = New("flushed-rules-not-repaired", "Rules that somebody has flushed do not come back.",
+		spec.ProxySyncPeriodInterference)
+	PartialSyncLoses = New("partial-sync-loses-services", "An update of some Services loses others.",
+		spec.ProxyPartialSyncComplete)
+	SyncMetricMissing = New("sync-metric-missing", "There is no metric of how long syncs take.",
+		spec.ProxySyncDurationMetric, spec.ProxySyncMinPeriod)
+	SyncMetricFrozen = New("sync-metric-frozen", "The metric of how long syncs take counts the first one only.",
+		spec.ProxySyncDurationMetric)
+	RestoreMetricsMissing = New("restore-metrics-missing", "There are no metrics of failed restores.",
+		spec.ProxyRestoreFailuresMetric, spec.ProxyPartialRestoreFailuresMetric)
+	RestoreFailuresGrow = New("restore-failures-grow", "Restores fail, and are counted.",
+		spec.ProxyRestoreFailuresNone, spec.ProxyRestoreFailuresMetric, spec.ProxyPartialRestoreFailuresMetric)
+	NoLocalMetricZero = New("no-local-endpoints-metric-zero", "The metric of Services without local endpoints is always zero.",
+		spec.ProxyNoLocalEndpointsMetric)
+	ProgrammingMetricFrozen = New("programming-metric-frozen", "The metric of network programming counts nothing.",
+		spec.ProxyProgrammingDurationMetric)
+)

@@ -1,0 +1,19 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// Bugs of endpoints that terminate.
+var (
+	TerminatingUnusedUnderLocal = New("terminating-unused-under-local", "Terminating endpoints get nothing under a Local policy, even where there are no others.",
+		spec.ProxyTerminatingLocalUsed, spec.ProxyTerminatingDrains)
+	TerminatingUnusedUnderCluster = New("terminating-unused-under-cluster", "Terminating endpoints get nothing under policy Cluster, even where there are no others.",
+		spec.ProxyTerminatingClusterUsed)
+	TerminatingMixed = New("terminating-mixed-with-ready", "Terminating endpoints get connections beside ready ones.",
+		spec.ProxyTerminatingAvoided)
+	FinishedUsed = New("finished-endpoint-used", "Endpoints that no longer serve are a last resort too.",
+		spec.ProxyTerminatingLocalUsed, spec.ProxyTerminatingClusterUsed)
+	TerminatingCut = New("terminating-connections-cut", "Connections to a pod are cut when it begins to terminate.",
+		spec.ProxyTerminatingConnectionsKept)
+	DrainIgnored = New("drain-ignored", "The health check of a node that is about to go does not fail.",
+		spec.ProxyNodeDrainHealth)
+)

@@ -1,0 +1,83 @@
+package proxy
+
+import (
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+)
+
+// Node is a node with its proxy: what the proxy has programmed, and what the kernel remembers. It is not safe for concurrent use.
+type Node struct {
+	candidate.Node
+	// Own nodes belong to one check and are configured by it; the proxy of the others is always up to date.
+	Own bool
+	// ServiceRanges are those that virtual IPs are taken from.
+	ServiceRanges []netip.Prefix
+	// Draining nodes are about to be removed: their health check fails (KEP-3836).
+	Draining bool
+
+	faults     fault.Set
+	config     candidate.ProxyConfiguration
+	running    bool
+	programmed *Objects // nil before the first sync
+	// Periods of the proxy, and what it has done.
+	minSync, period time.Duration
+	lastSync        time.Time
+	syncs           int
+	changes         int // endpoint changes that were programmed
+	failures        int // updates that failed
+	flushed         bool
+	realServers     realServers
+
+	affinity map[affinityKey]*affinityEntry
+	turns    map[*servicePort]int // of rr
+}
+
+// NewNode makes a node without a proxy.
+func NewNode(as candidate.Node, own bool, faults fault.Set) *Node {
+	return &Node{Node: as, Own: own, faults: faults, affinity: map[affinityKey]*affinityEntry{}, turns: map[*servicePort]int{}}
+}
+
+// has reports whether an address belongs to the node; loopback addresses belong to every node.
+func (n *Node) has(a netip.Addr) bool {
+	return a.IsLoopback() || slices.Contains(n.Addresses, a) || slices.Contains(n.SecondaryAddresses, a)
+}
+
+// Address is the node's own address of the family of another one.
+func (n *Node) Address(like netip.Addr) netip.Addr {
+	for _, a := range n.Addresses {
+		if a.Is4() == like.Is4() {
+			return a
+		}
+	}
+	return netip.Addr{}
+}
+
+func (n *Node) nftables() bool { return n.config.Mode == "nftables" }
+func (n *Node) ipvs() bool     { return n.config.Mode == "ipvs" }
+
+// servesNodePorts reports whether node ports are served on an address of the node: on all of them, unless the mode or the
+// configuration restricts it (proxy-node-port-addresses).
+func (n *Node) servesNodePorts(a netip.Addr) bool {
+	primary := slices.Contains(n.Addresses, a)
+	allowed := n.config.NodePortAddresses
+	switch {
+	case n.faults.On(fault.NodePortAddressesIgnored):
+		return true
+	case n.nftables() && a.IsLoopback():
+		return n.faults.On(fault.NFTablesLoopback)
+	case len(allowed) == 0 && n.nftables():
+		return primary || n.faults.On(fault.NFTablesAllAddresses)
+	case len(allowed) == 0:
+		return true
+	case slices.Contains(allowed, "primary"):
+		return primary
+	}
+	return slices.ContainsFunc(allowed, func(text string) bool {
+		p, err := netip.ParsePrefix(text)
+		return err == nil && p.Contains(a)
+	})
+}

@@ -1,0 +1,404 @@
+//go:build linux
+
+package traffic
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// Bounds of an HTTP answer.
+const (
+	maxBody     = 1 << 20
+	maxResponse = 2 << 20 // with headers and the framing of chunks
+)
+
+// Prober sends probes. It holds the connections that probes name, so it belongs to one lease of a data plane. The zero value is ready
+// to use; all methods are safe for concurrent use.
+type Prober struct {
+	mu     sync.Mutex
+	closed bool
+	named  map[connectionName]*connection
+	flows  map[flow]bool
+	fresh  map[candidate.Client]int // the source port of the last datagram that left the choice to the prober
+}
+
+// connectionName names a connection: clients have names of their own.
+type connectionName struct {
+	from     candidate.Client
+	protocol corev1.Protocol
+	name     string
+}
+
+// flow is what datagrams with a fixed source port belong to. The kernel lets a second socket take it, which gets all answers then.
+type flow struct {
+	from       candidate.Client
+	source, to netip.AddrPort
+}
+
+// connection is what shots are sent on.
+type connection struct {
+	turn   chan struct{} // is held by the shot that uses it
+	socket *socket       // nil before it is established
+	reader *bufio.Reader // of a stream
+	flow   flow
+	// owed is the number of HTTP answers that had not begun when their shots gave up: they come first.
+	owed int
+	// broken says why no answer can be told from the rest of an earlier one.
+	broken error
+	budget int   // what may still be read of the answer
+	ended  error // what the socket said last
+}
+
+func newConnection() *connection { return &connection{turn: make(chan struct{}, 1)} }
+
+// Send sends the shots of the probe one after the other, from sockets in the namespace, and returns as many outcomes as it has shots. The
+// source address is local; the kernel chooses one if it is invalid. A context that ends makes the shots that are left Broken.
+//
+// A named connection (of the same client and protocol) that was broken stays so: every further shot on it is Reset. One
+// that could not be established is tried again by the next shot.
+func (p *Prober) Send(ctx context.Context, in Namespace, probe candidate.Probe, local netip.Addr) []candidate.Outcome {
+	if probe.Timeout == 0 {
+		probe.Timeout = candidate.DefaultProbeTimeout
+	}
+	probe.To = netip.AddrPortFrom(probe.To.Addr().Unmap(), probe.To.Port())
+	source := netip.AddrPortFrom(local.Unmap(), uint16(probe.SourcePort))
+	outcomes := make([]candidate.Outcome, max(1, probe.Count))
+	for i := range outcomes {
+		o := &outcomes[i]
+		if i > 0 {
+			pause(ctx, time.Until(outcomes[i-1].Start.Add(probe.Interval)))
+		}
+		o.Start = time.Now()
+		err := p.shoot(ctx, in, &probe, source, o)
+		o.Duration = time.Since(o.Start)
+		if o.Result = classify(err); o.Result != candidate.Answered {
+			*o = candidate.Outcome{Result: o.Result, Start: o.Start, Duration: o.Duration}
+		}
+		if o.Result == candidate.Broken {
+			o.Error = err.Error()
+		}
+	}
+	return outcomes
+}
+
+// pause waits, not longer than the context.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+	case <-t.C:
+	}
+}
+
+func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe, source netip.AddrPort, o *candidate.Outcome) error {
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case !probe.To.IsValid() || probe.To.Port() == 0:
+		return fmt.Errorf("%s is no address and port to send to", probe.To)
+	case probe.SourcePort < 0 || probe.SourcePort > 65535:
+		return fmt.Errorf("%d is no source port", probe.SourcePort)
+	case probe.Path != "" && (probe.Protocol != corev1.ProtocolTCP || !strings.HasPrefix(probe.Path, "/")):
+		return fmt.Errorf("HTTP needs the protocol TCP and a path that begins with a slash, not %s and %q", probe.Protocol, probe.Path)
+	}
+	c, err := p.connection(probe)
+	if err != nil {
+		return err
+	}
+	select {
+	case c.turn <- struct{}{}:
+		defer func() { <-c.turn }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if c.socket == nil {
+		if err := p.establish(ctx, in, c, probe, source); err != nil {
+			return err
+		}
+	}
+	if probe.Connection == "" {
+		defer p.release(c)
+	}
+	defer c.socket.use(ctx, probe.Timeout)()
+	return c.exchange(probe, o)
+}
+
+// connection returns the connection that the probe names, or a new one.
+func (p *Prober) connection(probe *candidate.Probe) (*connection, error) {
+	if probe.Connection == "" {
+		return newConnection(), nil
+	}
+	name := connectionName{probe.From, probe.Protocol, probe.Connection}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return nil, errClosed
+	}
+	c := p.named[name]
+	if c == nil {
+		c = newConnection()
+		if p.named == nil {
+			p.named = map[connectionName]*connection{}
+		}
+		p.named[name] = c
+	}
+	return c, nil
+}
+
+var errClosed = errors.New("the prober is closed")
+
+// establish opens the socket of a connection.
+func (p *Prober) establish(ctx context.Context, in Namespace, c *connection, probe *candidate.Probe, source netip.AddrPort) error {
+	if probe.Protocol == corev1.ProtocolUDP {
+		if source.Port() == 0 {
+			source = netip.AddrPortFrom(source.Addr(), p.freshPort(probe.From))
+		}
+		if err := p.claim(c, flow{probe.From, source, probe.To}); err != nil {
+			return err
+		}
+	}
+	s, err := dial(ctx, in, probe, source, probe.To, probe.Timeout)
+	if err != nil {
+		p.release(c)
+		return err
+	}
+	if probe.Protocol != corev1.ProtocolUDP {
+		c.reader = bufio.NewReaderSize(c, maxLine)
+	}
+	p.mu.Lock()
+	c.socket = s
+	closed := p.closed && probe.Connection != ""
+	p.mu.Unlock()
+	if closed {
+		p.release(c)
+		return errClosed
+	}
+	return nil
+}
+
+// The ports that freshPort takes in turn: those that kernels take by default.
+const (
+	firstFreshPort = 32768
+	freshPorts     = 28232
+)
+
+// freshPort returns a source port that the client has not used for as long as there are others. The kernel would choose at random, and hit a flow
+// that conntrack still remembers with the backend that it had.
+func (p *Prober) freshPort(from candidate.Client) uint16 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.fresh == nil {
+		p.fresh = map[candidate.Client]int{}
+	}
+	last, used := p.fresh[from]
+	if !used {
+		last = rand.IntN(freshPorts)
+	}
+	p.fresh[from] = (last + 1) % freshPorts
+	return uint16(firstFreshPort + p.fresh[from])
+}
+
+// claim takes a flow for the connection, until release.
+func (p *Prober) claim(c *connection, f flow) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.flows[f] {
+		return fmt.Errorf("another socket sends from port %d to %s", f.source.Port(), f.to)
+	}
+	if p.flows == nil {
+		p.flows = map[flow]bool{}
+	}
+	p.flows[f], c.flow = true, f
+	return nil
+}
+
+// release closes what the connection has.
+func (p *Prober) release(c *connection) {
+	if c.socket != nil {
+		c.socket.close()
+	}
+	p.mu.Lock()
+	delete(p.flows, c.flow)
+	p.mu.Unlock()
+}
+
+// Close closes the named connections. Shots that are on them, and later ones that name one, are Broken. It may be called more than once.
+func (p *Prober) Close() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.closed = true
+	for _, c := range p.named {
+		if c.socket != nil {
+			c.socket.close()
+		}
+		delete(p.flows, c.flow)
+	}
+	p.named = nil
+}
+
+// exchange sends a request and waits for its answer.
+func (c *connection) exchange(probe *candidate.Probe, o *candidate.Outcome) error {
+	switch {
+	case c.broken != nil:
+		return c.broken
+	case probe.Path != "":
+		return c.get(probe, o)
+	case probe.Protocol == corev1.ProtocolUDP:
+		return c.askDatagram(o)
+	}
+	return c.askLine(o)
+}
+
+// spoil notes that the connection stands in the midst of an answer. One that was broken says so itself.
+func (c *connection) spoil(err error) {
+	if classify(err) != candidate.Reset {
+		c.broken = fmt.Errorf("the connection is of no use: an earlier answer was not complete: %s", err.Error()) // its kind is that of the earlier shot
+	}
+}
+
+// token makes the text of a request, by which its answer is known.
+func token() string { return strconv.FormatUint(rand.Uint64(), 36) }
+
+func (c *connection) askLine(o *candidate.Outcome) error {
+	if c.owed > 0 {
+		return errors.New("the connection still owes an answer of HTTP")
+	}
+	request := token()
+	if _, err := io.WriteString(c.socket, request+"\n"); err != nil {
+		return err
+	}
+	for {
+		c.budget = maxResponse
+		line, err := c.reader.ReadSlice('\n')
+		if err != nil && len(line) > 0 {
+			c.spoil(err)
+		}
+		if err != nil {
+			return err
+		}
+		a, err := parseAnswer(line)
+		if err != nil {
+			return err
+		}
+		if a.Request == request { // else that of a shot that gave up
+			a.fill(o)
+			return nil
+		}
+	}
+}
+
+func (c *connection) askDatagram(o *candidate.Outcome) error {
+	if err := c.socket.forget(); err != nil {
+		return err
+	}
+	request := token()
+	// A filter on the way out makes EPERM, whether it drops the datagram or answers with an ICMP error, which then comes: wait for it.
+	if _, err := io.WriteString(c.socket, request); err != nil && !errors.Is(err, networkError{unix.EPERM}) {
+		return err
+	}
+	datagram := make([]byte, maxLine)
+	for {
+		n, err := c.socket.Read(datagram)
+		if errors.Is(err, io.EOF) { // an empty datagram
+			n, err = 0, nil
+		}
+		if err != nil {
+			return err
+		}
+		a, err := parseAnswer(datagram[:n])
+		if err != nil {
+			return err
+		}
+		if a.Request == request {
+			a.fill(o)
+			return nil
+		}
+	}
+}
+
+// get is a GET of HTTP/1.1. The connection stays open, if it has a name and the server keeps it.
+func (c *connection) get(probe *candidate.Probe, o *candidate.Outcome) error {
+	r, err := http.NewRequest(http.MethodGet, "http://"+probe.To.String()+probe.Path, nil)
+	if err != nil {
+		return fmt.Errorf("path %q: %w", probe.Path, err)
+	}
+	var message bytes.Buffer
+	if err := r.Write(&message); err != nil {
+		return fmt.Errorf("path %q: %w", probe.Path, err)
+	}
+	if _, err := c.socket.Write(message.Bytes()); err != nil {
+		return err
+	}
+	c.owed++
+	for {
+		c.budget = maxResponse
+		if _, err := c.reader.Peek(1); err != nil {
+			return err
+		}
+		answer, err := c.response(r)
+		if err != nil {
+			if c.ended != nil {
+				err = c.ended // what ended the answer, where the parser only says that it is not complete
+			}
+			c.spoil(err)
+			return err
+		}
+		if c.owed--; c.owed > 0 {
+			continue // that of a shot that gave up
+		}
+		o.HTTP = answer
+		if a, err := parseAnswer([]byte(answer.Body)); err == nil {
+			a.fill(o)
+		}
+		return nil
+	}
+}
+
+func (c *connection) response(r *http.Request) (*candidate.HTTPAnswer, error) {
+	response, err := http.ReadResponse(c.reader, r)
+	if err != nil {
+		return nil, err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(body) > maxBody {
+		body = body[:maxBody]
+		c.broken = fmt.Errorf("the connection is of no use after an answer of more than %d bytes", maxBody)
+	}
+	return &candidate.HTTPAnswer{Code: response.StatusCode, Header: response.Header, Body: string(body)}, nil
+}
+
+// Read reads from the socket until the budget of an answer is spent.
+func (c *connection) Read(p []byte) (int, error) {
+	if c.budget <= 0 {
+		return 0, fmt.Errorf("an answer of more than %d bytes", maxResponse)
+	}
+	n, err := c.socket.Read(p[:min(len(p), c.budget)])
+	c.budget -= n
+	c.ended = err
+	return n, err
+}

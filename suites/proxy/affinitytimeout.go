@@ -1,0 +1,202 @@
+package proxy
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+const (
+	// stickyPods is how many pods a client may choose from.
+	stickyPods = 3
+	// clockSlack is what the clock that times connections and that of the implementation may differ by.
+	clockSlack = 100 * time.Millisecond
+	// expirySlack is how much longer than the sticky time a client must have been idle to count as forgotten.
+	expirySlack = 500 * time.Millisecond
+	// scouts is how many clients find out that the Service is served. The others have never connected before they are judged, so that it does
+	// not matter what restarts the sticky time.
+	scouts = 8
+)
+
+// stickyTime sets the sticky time in seconds.
+func stickyTime(seconds int32) check.ServiceOption {
+	return check.With(func(s *corev1.Service) {
+		s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &seconds}}
+	})
+}
+
+// visitors are clients that have not connected yet, and what each met when it last did.
+type visitors struct {
+	net     *check.Network
+	clients []candidate.Client
+	to      netip.AddrPort
+	met     []candidate.Outcome
+}
+
+// newVisitors exposes a sticky Service and returns clients of it, all by the same node.
+func newVisitors(ctx context.Context, net *check.Network, name string, options ...check.ServiceOption) *visitors {
+	ginkgo.GinkgoHelper()
+	pods := net.Backends(ctx, name, net.Node(0), net.Node(1), net.Node(2))
+	svc := net.Expose(ctx, exposed(name, append(options, sticky(), withoutSelector(), onNodePorts())...))
+	net.CreateSlice(ctx, net.Slice(svc, pods...))
+	clients, to := crowd(net.Node(0)), onNode(net, 0, svc)
+	settle(ctx, net, "the Service is created", fromEach(clients[:scouts], to, corev1.ProtocolTCP), pods...)
+	return &visitors{net: net, clients: clients[scouts:], to: to}
+}
+
+// connect lets every client connect once, and returns what it met the last time and what it met now.
+func (v *visitors) connect(ctx context.Context) (before, now []candidate.Outcome) {
+	ginkgo.GinkgoHelper()
+	probes := make([]candidate.Probe, len(v.clients))
+	for i, c := range v.clients {
+		probes[i] = candidate.Probe{From: c, To: v.to, Protocol: corev1.ProtocolTCP}
+	}
+	before = v.met
+	v.met = nil
+	for i, os := range v.net.Send(ctx, probes...) {
+		c := v.clients[i]
+		Expect(os[0].Result).To(Equal(candidate.Answered), "a connection of the client %s, address %d, to %s", c, c.Address, v.to)
+		v.met = append(v.met, os[0])
+	}
+	return before, v.met
+}
+
+// longest is how long ago at most a connection was decided when a later one was, shortest how long at least.
+func longest(before, after candidate.Outcome) time.Duration {
+	return after.Start.Add(after.Duration).Sub(before.Start) + clockSlack
+}
+
+func shortest(before, after candidate.Outcome) time.Duration {
+	return after.Start.Sub(before.Start.Add(before.Duration))
+}
+
+// keep demands that clients that connect again after being idle for a time, within the sticky time, still have their pod. Only those
+// count whose connections were within it for certain.
+func (v *visitors) keep(ctx context.Context, idle, sticky time.Duration) {
+	ginkgo.GinkgoHelper()
+	v.connect(ctx)
+	v.net.Pass(ctx, idle)
+	before, now := v.connect(ctx)
+	decided, moved := 0, 0
+	for i := range now {
+		if longest(before[i], now[i]) < sticky {
+			decided++
+			if before[i].Pod != now[i].Pod {
+				moved++
+			}
+		}
+	}
+	if decided == 0 {
+		check.Abort("no client connected again within %s, although only %s were waited", sticky, idle)
+	}
+	check.Record("within the sticky time", "%d of %d clients that were idle for %s of %s have another pod", moved, decided, idle, sticky)
+	Expect(moved).To(BeZero(), "clients with another pod, out of %d, after being idle for %s, with a sticky time of %s", decided, idle, sticky)
+}
+
+// lose demands that clients that were idle for longer than the sticky time choose again: that not all of them choose the pod that they had.
+func (v *visitors) lose(ctx context.Context, idle, sticky time.Duration) {
+	ginkgo.GinkgoHelper()
+	if v.met == nil {
+		v.connect(ctx)
+	}
+	v.net.Pass(ctx, idle)
+	before, now := v.connect(ctx)
+	decided, moved := 0, 0
+	for i := range now {
+		if shortest(before[i], now[i]) > sticky+expirySlack {
+			decided++
+			if before[i].Pod != now[i].Pod {
+				moved++
+			}
+		}
+	}
+	// A client that chooses again has another pod with probability 1-1/n.
+	if needed := check.TrialsUntil(1 - 1./stickyPods); decided < needed {
+		check.Abort("only %d clients were idle for longer than %s, and it takes %d to decide", decided, sticky, needed)
+	}
+	check.Record("after the sticky time", "%d of %d clients that were idle for %s of %s have another pod", moved, decided, idle, sticky)
+	Expect(moved).NotTo(BeZero(), "clients with another pod, out of %d, after being idle for %s, with a sticky time of %s", decided, idle, sticky)
+}
+
+var _ = ginkgo.Describe("the sticky time", func() {
+	check.It(spec.ProxyAffinityTimeout, "is kept from both sides",
+		func(ctx context.Context, net *check.Network) {
+			v := newVisitors(ctx, net, "app", stickyTime(4))
+			v.keep(ctx, 2*time.Second, 4*time.Second)
+			v.lose(ctx, 5*time.Second, 4*time.Second)
+		})
+
+	check.It(spec.ProxyAffinityTimeout, "begins again with each connection, or does not, as declared",
+		func(ctx context.Context, net *check.Network) {
+			const sticky, step, steps = 4 * time.Second, 1500 * time.Millisecond, 4
+			v := newVisitors(ctx, net, "app", stickyTime(int32(sticky/time.Second)))
+			_, first := v.connect(ctx)
+			unbroken := make([]bool, len(first)) // connected often enough so far
+			for i := range unbroken {
+				unbroken[i] = true
+			}
+			last := first
+			for range steps {
+				net.Pass(ctx, step)
+				before, now := v.connect(ctx)
+				for i := range now {
+					unbroken[i] = unbroken[i] && longest(before[i], now[i]) < sticky
+				}
+				last = now
+			}
+			decided, moved := 0, 0
+			for i := range last {
+				if unbroken[i] && shortest(first[i], last[i]) > sticky+expirySlack {
+					decided++
+					if first[i].Pod != last[i].Pod {
+						moved++
+					}
+				}
+			}
+			check.Record("clients that kept connecting for longer than the sticky time", "%d of %d have another pod", moved, decided)
+			switch net.Declared(spec.AffinityTimer) {
+			case "refreshed":
+				if decided == 0 {
+					check.Abort("no client connected every %s", step)
+				}
+				Expect(moved).To(BeZero(),
+					"clients with another pod, out of %d that connected every %s for %s; each connection is declared to restart the sticky time of %s",
+					decided, step, steps*step, sticky)
+			case "fixed":
+				if needed := check.TrialsUntil(1 - 1./stickyPods); decided < needed {
+					check.Abort("only %d clients connected every %s, and it takes %d to decide", decided, step, needed)
+				}
+				Expect(moved).NotTo(BeZero(),
+					"clients with another pod, out of %d that connected every %s for %s; no connection is declared to restart the sticky time of %s",
+					decided, step, steps*step, sticky)
+			}
+		})
+
+	check.It(spec.ProxyAffinityTimeout, "may be as short as a second and as long as a day",
+		func(ctx context.Context, net *check.Network) {
+			const day = 24 * time.Hour
+			short, long := newVisitors(ctx, net, "short", stickyTime(1)), newVisitors(ctx, net, "long", stickyTime(int32(day/time.Second)))
+			short.lose(ctx, 2*time.Second, time.Second)
+			if !net.Has(spec.VirtualClock) {
+				long.keep(ctx, time.Second, day)
+				return
+			}
+			long.keep(ctx, day-time.Minute, day)
+			long.lose(ctx, day+time.Minute, day)
+		})
+
+	check.It(spec.ProxyAffinityTimeoutDefault, "is three hours",
+		func(ctx context.Context, net *check.Network) {
+			v := newVisitors(ctx, net, "app")
+			v.keep(ctx, 3*time.Hour-time.Minute, 3*time.Hour)
+			v.lose(ctx, 3*time.Hour+time.Minute, 3*time.Hour)
+		})
+})

@@ -1,0 +1,82 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// unbroken demands that the demand holds for every single connection that the clients make to the address while something changes.
+func unbroken(ctx context.Context, net *check.Network, to netip.AddrPort, want check.Want, change func(), clients ...candidate.Client) {
+	ginkgo.GinkgoHelper()
+	if len(clients) == 0 {
+		change()
+		return
+	}
+	outcomes := net.During(ctx, candidate.Probe{From: clients[0], To: to}, func() { unbroken(ctx, net, to, want, change, clients[1:]...) })
+	failed := map[string]int{}
+	for _, o := range outcomes {
+		if !want.Met([]candidate.Outcome{o}) {
+			failed[fmt.Sprintf("%s %s", o.Result, o.Pod.Name)]++
+		}
+	}
+	check.Record(fmt.Sprintf("connections of the %s to %s", clients[0], to), "%d, of these otherwise than demanded: %v", len(outcomes), failed)
+	Expect(failed).To(BeEmpty(), "connections of the %s to %s, out of %d, that were not %s", clients[0], to, len(outcomes), want.Text)
+}
+
+var _ = ginkgo.Describe("while backends change", func() {
+	check.It(spec.ProxyBackendChangeTransparent, "clients go on using the address, and afterwards meet current backends only",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2), net.Node(0))
+			svc := exposeSelectorless(ctx, net, "app")
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods[:2]...))
+			callers := append(clients, check.Host(net.Node(1)))
+			net.Expect(ctx, "the Service is created", clusterIPCalls(svc, check.AnsweredByEach(pods[:2]...), callers...)...)
+			// The pods that leave go on answering: a connection that one of them answers late is not lost, and is not demanded to be elsewhere yet.
+			unbroken(ctx, net, check.At(svc, exposedPort), check.AnsweredBy(pods...), func() {
+				for last := 2; last < len(pods); last++ { // one comes and one goes, as in a rolling update
+					slice.Endpoints = net.Slice(svc, pods[last-1:last+1]...).Endpoints
+					slice = net.UpdateSlice(ctx, slice)
+					net.Expect(ctx, "a backend is replaced", clusterIPCalls(svc, exactlyBy(4, pods[last-1:last+1]...), callers...)...)
+				}
+			}, clients[0], clients[2])
+		})
+
+	check.It(spec.ProxyBackendChangeTransparent, "connections to a backend that stays are kept",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))
+			svc := exposeSelectorless(ctx, net, "app", onNodePorts())
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
+			kept := []check.Case{{From: check.Outside(net.Node(2)), To: onNode(net, 2, svc), Connection: "kept", Want: check.AnsweredBy(pods[0])}}
+			for _, c := range []candidate.Client{clients[0], clients[1], check.Host(net.Node(2))} {
+				kept = append(kept, check.Case{From: c, To: check.At(svc, exposedPort), Connection: "kept", Want: check.AnsweredBy(pods[0])})
+			}
+			net.Expect(ctx, "the Service is created", kept...)
+			for _, listed := range [][]candidate.Pod{pods, {pods[1], pods[0]}, {pods[0]}} {
+				slice.Endpoints = net.Slice(svc, listed...).Endpoints
+				slice = net.UpdateSlice(ctx, slice)
+				fresh := clusterIPCalls(svc, exactlyBy(3, listed...), clients[0], check.Host(net.Node(2)), clients[2])
+				net.Expect(ctx, fmt.Sprintf("the Service has %d endpoints", len(listed)), append(fresh, kept...)...)
+			}
+		})
+
+	check.It(spec.ProxyClusterIPOutlivesBackends, "the address works after every backend was replaced",
+		func(ctx context.Context, net *check.Network) {
+			old, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, exposed("app"))
+			callers := append(clients, check.Host(net.Node(2)))
+			remembered := check.At(svc, exposedPort)
+			net.Expect(ctx, "the Service is created", eachWay(remembered, check.AnsweredBy(old...), callers...)...)
+			check.Concurrently(len(old), func(i int) { net.Remove(ctx, old[i]) })
+			net.Expect(ctx, "all backends are gone", once(eachWay(remembered, check.Unanswered(), callers...))...)
+			pods := net.Backends(ctx, "app", net.Node(1), net.Node(2))
+			net.Expect(ctx, "others have come", clusterIPCalls(svc, check.AnsweredByEach(pods...), callers...)...)
+		})
+})

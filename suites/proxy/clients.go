@@ -1,0 +1,101 @@
+package proxy
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+)
+
+// backendsAndClients starts backends on the nodes and, at the same time, a pod on each of the first three nodes to send from.
+func backendsAndClients(ctx context.Context, net *check.Network, app string, nodes ...string) (pods []candidate.Pod, clients []candidate.Client) {
+	ginkgo.GinkgoHelper()
+	check.Concurrently(2, func(i int) {
+		if i == 0 {
+			pods = net.Backends(ctx, app, nodes...)
+		} else {
+			clients = clientPods(ctx, net)
+		}
+	})
+	if pods == nil || clients == nil { // the goroutine has failed the check
+		check.Abort("backends or clients did not start")
+	}
+	return pods, clients
+}
+
+// hosts are the first three nodes themselves.
+func hosts(net *check.Network) []candidate.Client {
+	return []candidate.Client{check.Host(net.Node(0)), check.Host(net.Node(1)), check.Host(net.Node(2))}
+}
+
+// outsiders are clients outside of the cluster, one for each of the first three nodes as its gateway.
+func outsiders(net *check.Network) []candidate.Client {
+	return []candidate.Client{check.Outside(net.Node(0)), check.Outside(net.Node(1)), check.Outside(net.Node(2))}
+}
+
+// eachWay are calls from each of the clients to the address, by TCP and by UDP.
+func eachWay(to netip.AddrPort, want check.Want, clients ...candidate.Client) []check.Case {
+	var cases []check.Case
+	for _, c := range clients {
+		cases = append(cases, check.Case{From: c, To: to, Want: want}, check.Case{From: c, To: to, Protocol: corev1.ProtocolUDP, Want: want})
+	}
+	return cases
+}
+
+// toClusterIP are calls from each of the clients to the cluster IP of an exposed Service, by TCP and by UDP.
+func toClusterIP(svc *corev1.Service, want check.Want, clients ...candidate.Client) []check.Case {
+	return eachWay(check.At(svc, exposedPort), want, clients...)
+}
+
+// toNodePorts are calls from each of the clients to the node ports of an exposed Service on each of the first three nodes, TCP and UDP in turn.
+func toNodePorts(net *check.Network, svc *corev1.Service, want check.Want, clients ...candidate.Client) []check.Case {
+	var cases []check.Case
+	for k, c := range clients {
+		for i := range 3 {
+			protocol := inTurn(i + k)
+			cases = append(cases, check.Case{From: c, To: onNodePort(net, i, svc, (i+k)%2), Protocol: protocol, Want: want})
+		}
+	}
+	return cases
+}
+
+// once limits cases to one shot each: for silence, each shot of which may last as long as a probe waits.
+func once(cases []check.Case) []check.Case {
+	cases = slices.Clone(cases)
+	for i := range cases {
+		cases[i].Shots = 1
+	}
+	return cases
+}
+
+// exactlyBy demands that each of the pods answers, and that no other endpoint does, which would be chosen as often as any of n. The shots are
+// for demands of Expect, which looks twice.
+func exactlyBy(n int, pods ...candidate.Pod) check.Want {
+	want := check.AnsweredByEach(pods...)
+	want.Shots = max(want.Shots, (onlyBy(n).Shots+1)/2)
+	return want
+}
+
+// exposeSelectorless exposes a Service whose endpoints are those of EndpointSlices that the check makes.
+func exposeSelectorless(ctx context.Context, net *check.Network, name string, options ...check.ServiceOption) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	return net.Expose(ctx, exposed(name, append(slices.Clone(options), withoutSelector())...))
+}
+
+// caughtUp are cases that hold when the nodes of the clients have followed all changes so far: a Service that is made now is served. A demand
+// that something is not served says little beside a proxy that has not come to it yet.
+func caughtUp(ctx context.Context, net *check.Network, pod candidate.Pod, clients ...candidate.Client) []check.Case {
+	ginkgo.GinkgoHelper()
+	marker := exposeSelectorless(ctx, net, net.Name("marker"))
+	net.CreateSlice(ctx, net.Slice(marker, pod))
+	var cases []check.Case
+	for _, c := range clients {
+		cases = append(cases, check.Case{From: c, To: check.At(marker, exposedPort), Want: check.AnsweredBy(pod), Shots: 1})
+	}
+	return cases
+}

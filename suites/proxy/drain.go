@@ -1,0 +1,40 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+
+	"github.com/onsi/ginkgo/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// drainTaint marks a node that the cluster autoscaler is about to delete (KEP-3836).
+const drainTaint = `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","value":"1","effect":"NoSchedule"}]}}`
+
+var _ = ginkgo.Describe("a node that is drained", func() {
+	check.It(spec.ProxyNodeDrainHealth, "fails its proxy health check and serves on",
+		func(ctx context.Context, net *check.Network) {
+			pods := net.Backends(ctx, "app", net.Node(0))
+			svc := net.Expose(ctx, exposed("app", onNodePorts()))
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			address := check.Address(node.Addresses, net.PrimaryFamily())
+			from, by := check.Outside(net.Node(0)), check.AnsweredBy(pods...)
+			to := netip.AddrPortFrom(address, uint16(svc.Spec.Ports[0].NodePort))
+			healthz := func(code int) check.Case {
+				return check.Case{From: from, To: netip.AddrPortFrom(address, candidate.ProxyHealthPort), Path: "/healthz", Want: check.Status(code)}
+			}
+			fresh, held := check.Case{From: from, To: to, Want: by}, check.Case{From: from, To: to, Connection: "held", Want: by}
+			net.Expect(ctx, "a node comes", healthz(http.StatusOK), fresh)
+			net.ExpectNow(ctx, "a connection is opened", held)
+			_, err := net.Client().CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(drainTaint), metav1.PatchOptions{})
+			check.Must(err)
+			net.Expect(ctx, "the node is about to be deleted", healthz(http.StatusServiceUnavailable), fresh)
+			net.ExpectNow(ctx, "the health check of the node fails", held)
+		})
+})

@@ -1,0 +1,74 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// ipvsNode adds a node in ipvs mode, and a pod on it to send from.
+func ipvsNode(ctx context.Context, net *check.Network, p candidate.ProxyConfiguration) (candidate.Node, candidate.Client) {
+	ginkgo.GinkgoHelper()
+	p.Mode = "ipvs"
+	node := net.AddNode(ctx, p)
+	return node, net.ClientPod(ctx, node.Name)
+}
+
+var _ = ginkgo.Describe("the ipvs mode", func() {
+	check.It(spec.ProxyIPVSWatches, "follows Services and endpoints that come and go",
+		func(ctx context.Context, net *check.Network) {
+			node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{})
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
+			svc := exposeSelectorless(ctx, net, "app", onNodePorts())
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods[:2]...))
+			paths := func(want check.Want) []check.Case {
+				return slices.Concat(
+					eachWay(check.At(svc, exposedPort), want, client, check.Host(node.Name)), nodePortsAt(primaryOf(net, node), node.Name, svc, want))
+			}
+			net.Expect(ctx, "the Service is created", paths(exactlyBy(3, pods[:2]...))...)
+			for _, now := range [][]candidate.Pod{pods, pods[1:], pods[2:]} {
+				slice.Endpoints = net.Slice(svc, now...).Endpoints
+				slice = net.UpdateSlice(ctx, slice)
+				net.Expect(ctx, "its endpoints change", paths(exactlyBy(3, now...))...)
+			}
+			net.Unexpose(ctx, svc.Name)
+			net.Expect(ctx, "it is deleted", append(once(paths(notBy(pods...))), caughtUp(ctx, net, pods[0], client)...)...)
+		})
+
+	check.It(spec.ProxyIPVSBalances, "directs traffic to one of the backends of the Service, and uses each",
+		func(ctx context.Context, net *check.Network) {
+			node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{})
+			pods, others := net.Backends(ctx, "app", net.Node(0), net.Node(1), node.Name), net.Backends(ctx, "other", net.Node(0))
+			svc := net.Expose(ctx, exposed("app", onNodePorts()))
+			other := net.Expose(ctx, exposed("other"))
+			net.Expect(ctx, "Services are created", slices.Concat(
+				eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name)),
+				nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredByEach(pods...)),
+				eachWay(check.At(other, exposedPort), check.AnsweredBy(others...), client))...)
+		})
+
+	// Somebody meddles with the real servers, and nothing changes in the API. The backends are three, so that what one of them would get shows.
+	meddled := func(ctx context.Context, net *check.Network, what candidate.Interference) {
+		ginkgo.GinkgoHelper()
+		node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{SyncPeriod: "2s"})
+		pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
+		svc := net.Expose(ctx, exposed("app"))
+		paths := eachWay(check.At(svc, exposedPort), exactlyBy(len(pods)+1, pods...), client, check.Host(node.Name))
+		net.Expect(ctx, "the Service is created", paths...)
+		for range 2 {
+			check.Must(net.Plane().Interfere(ctx, node.Name, what))
+			net.Expect(ctx, "somebody interferes: "+string(what), paths...)
+		}
+	}
+
+	check.It(spec.ProxyIPVSPeriodicSync, "puts back real servers that somebody has removed",
+		func(ctx context.Context, net *check.Network) { meddled(ctx, net, candidate.DropRealServers) })
+
+	check.It(spec.ProxyIPVSDesiredState, "sends nothing to a real server that somebody has added, once it has synced",
+		func(ctx context.Context, net *check.Network) { meddled(ctx, net, candidate.AddRealServer) })
+})

@@ -1,0 +1,109 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// endpointsByHand exposes a headless Service without a selector, which no proxy has to do with, and makes the Endpoints object of its name
+// with n addresses that nobody has.
+func endpointsByHand(ctx context.Context, net *check.Network, name string, n int, labels map[string]string) (*corev1.Service, *corev1.Endpoints) {
+	ginkgo.GinkgoHelper()
+	svc := net.Expose(ctx, exposed(name, withoutSelector(), check.Headless()))
+	subset := corev1.EndpointSubset{Ports: []corev1.EndpointPort{{Name: "tcp", Port: check.BackendPort, Protocol: corev1.ProtocolTCP}}}
+	address := firstAddress(net.PrimaryFamily())
+	for range n {
+		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: address.String()})
+		address = address.Next()
+	}
+	object, err := net.Client().CoreV1().Endpoints(svc.Namespace).Create(ctx,
+		&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Subsets: []corev1.EndpointSubset{subset}}, metav1.CreateOptions{})
+	check.Must(err)
+	return svc, object
+}
+
+// replaceEndpoints writes an Endpoints object.
+func replaceEndpoints(ctx context.Context, net *check.Network, object *corev1.Endpoints) *corev1.Endpoints {
+	ginkgo.GinkgoHelper()
+	object, err := net.Client().CoreV1().Endpoints(object.Namespace).Update(ctx, object, metav1.UpdateOptions{})
+	check.Must(err)
+	return object
+}
+
+// mirrors demands that the slices of the Service hold the addresses of the Endpoints object, each as ready as it says, and its ports.
+func mirrors(ctx context.Context, net *check.Network, svc *corev1.Service, what string, object *corev1.Endpoints) {
+	ginkgo.GinkgoHelper()
+	want, ports := []string{}, []string{}
+	for _, s := range object.Subsets {
+		for _, a := range s.Addresses {
+			want = append(want, a.IP+" ready true")
+		}
+		for _, a := range s.NotReadyAddresses {
+			want = append(want, a.IP+" ready false")
+		}
+		for _, p := range s.Ports {
+			ports = append(ports, fmt.Sprintf("%s %d/%s", p.Name, p.Port, p.Protocol))
+		}
+	}
+	generated(ctx, net, svc, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
+		got := []string{}
+		for _, s := range found {
+			for _, e := range s.Endpoints {
+				got = append(got, e.Addresses[0]+" ready "+state(e.Conditions.Ready))
+			}
+		}
+		g.Expect(differences(got, want)).To(BeEmpty(), "mirrored endpoints")
+		g.Expect(portsOf(found)).To(ConsistOf(ports), "mirrored ports")
+	})
+}
+
+// mirrored demands the number of addresses that the slices of the Service hold.
+func mirrored(ctx context.Context, net *check.Network, svc *corev1.Service, what string, n int) {
+	ginkgo.GinkgoHelper()
+	generated(ctx, net, svc, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
+		g.Expect(len(addressesIn(found))).To(Equal(n), "number of mirrored addresses")
+	})
+}
+
+var _ = ginkgo.Describe("a hand-made Endpoints object", func() {
+	check.It(spec.ProxySelectorlessEndpointsMirrored, "is mirrored into EndpointSlices", func(ctx context.Context, net *check.Network) {
+		svc, object := endpointsByHand(ctx, net, "byhand", 3, nil)
+		mirrors(ctx, net, svc, "the Endpoints object is created", object)
+		subset := &object.Subsets[0]
+		subset.Addresses, subset.NotReadyAddresses = subset.Addresses[:1], subset.Addresses[1:]
+		object = replaceEndpoints(ctx, net, object)
+		mirrors(ctx, net, svc, "addresses are no longer ready", object)
+		object.Subsets[0].Ports[0].Port = 9090
+		object = replaceEndpoints(ctx, net, object)
+		mirrors(ctx, net, svc, "a port changes", object)
+		check.Must(net.Client().CoreV1().Endpoints(svc.Namespace).Delete(ctx, object.Name, metav1.DeleteOptions{}))
+		mirrored(ctx, net, svc, "the Endpoints object is deleted", 0)
+	})
+
+	check.It(spec.ProxySelectorlessEndpointsMirrored, "is mirrored up to 1000 addresses", func(ctx context.Context, net *check.Network) {
+		all, object := endpointsByHand(ctx, net, "all", 1000, nil)
+		mirrors(ctx, net, all, "an Endpoints object with 1000 addresses is created", object)
+		more, _ := endpointsByHand(ctx, net, "more", 1001, nil)
+		mirrored(ctx, net, more, "an Endpoints object with 1001 addresses is created", 1000)
+	})
+
+	check.It(spec.ProxySelectorlessEndpointsMirrored, "is not mirrored if it carries the label skip-mirror", func(ctx context.Context, net *check.Network) {
+		skip := map[string]string{discoveryv1.LabelSkipMirror: "true"}
+		skipped, _ := endpointsByHand(ctx, net, "skipped", 2, skip)
+		svc, object := endpointsByHand(ctx, net, "later", 2, nil)
+		mirrors(ctx, net, svc, "a later Endpoints object is created", object)
+		Expect(addressesIn(slicesNaming(ctx, net, skipped))).To(BeEmpty(), "endpoints that are mirrored although the label skip-mirror says no")
+		object.Labels = skip
+		replaceEndpoints(ctx, net, object)
+		mirrored(ctx, net, svc, "the Endpoints object gets the label skip-mirror", 0)
+	})
+})

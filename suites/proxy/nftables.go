@@ -1,0 +1,99 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"math/big"
+	"net/netip"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// allocated are the virtual IPs that Services have.
+func allocated(ctx context.Context, net *check.Network) map[string]bool {
+	ginkgo.GinkgoHelper()
+	all, err := net.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	check.Must(err)
+	taken := map[string]bool{}
+	for _, s := range all.Items {
+		for _, a := range s.Spec.ClusterIPs {
+			taken[a] = true
+		}
+	}
+	return taken
+}
+
+// unallocated returns an address of the Service range that no Service has. It is one that the server does not choose by itself while others
+// are left.
+func unallocated(ctx context.Context, net *check.Network) netip.Addr {
+	ginkgo.GinkgoHelper()
+	bands, taken := check.BandsOf(net.CIDR()), allocated(ctx, net)
+	if bands.Offset == 0 {
+		check.Abort("the Service range %s has no static band", net.CIDR())
+	}
+	for range 100 {
+		if a := check.Add(bands.First, big.NewInt(net.Rand().Int64N(int64(bands.Offset)))); !taken[a.String()] {
+			return a
+		}
+	}
+	check.Abort("no address of the static band of %s is free", net.CIDR())
+	return netip.Addr{}
+}
+
+var _ = ginkgo.Describe("the nftables mode", func() {
+	check.It(spec.ProxyNftablesUnusedPortRejected, "rejects traffic to a port of a cluster IP that the Service does not have",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, exposed("app"))
+			all := append(clients, check.Host(net.Node(0)), check.Outside(net.Node(1)))
+			served := func(port int32) []check.Case { return eachWay(check.At(svc, port), check.AnsweredBy(pods...), all...) }
+			unused := func(port int32) []check.Case { return eachWay(check.At(svc, port), check.Refused(), all...) }
+			net.Expect(ctx, "the Service is created", slices.Concat(served(exposedPort), unused(81), unused(check.BackendPort))...)
+			net.Change(ctx, svc.Name, fmt.Sprintf(
+				`{"spec":{"ports":[{"name":"tcp","protocol":"TCP","port":81,"targetPort":%[1]d},{"name":"udp","protocol":"UDP","port":81,"targetPort":%[1]d}]}}`, check.BackendPort))
+			net.Expect(ctx, "its ports change", slices.Concat(served(81), unused(exposedPort))...)
+		})
+
+	check.It(spec.ProxyNftablesUnallocatedAddressDropped, "drops traffic to an address of the Service range that no Service has",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
+			a := unallocated(ctx, net)
+			free := slices.Concat(
+				once(eachWay(netip.AddrPortFrom(a, exposedPort), check.Dropped(), clients[0], check.Host(net.Node(1)), check.Outside(net.Node(2)))))
+			net.Expect(ctx, "no Service has "+a.String(), free...)
+			if allocated(ctx, net)[a.String()] {
+				check.Abort("a Service of somebody else has got %s meanwhile", a)
+			}
+			svc := net.Expose(ctx, exposed("app", check.WithClusterIP(a.String())))
+			net.Expect(ctx, "a Service gets "+a.String(), eachWay(check.At(svc, exposedPort), check.AnsweredBy(pods...), clients[0], check.Host(net.Node(1)))...)
+			net.Unexpose(ctx, svc.Name)
+			net.Expect(ctx, "the Service is deleted", free...)
+		})
+
+	check.It(spec.ProxyNftablesNodePortsPrimary, "serves node ports on the primary address of a node alone, and never on loopback",
+		func(ctx context.Context, net *check.Network) {
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, exposed("app", onNodePorts()))
+			serves := func(what string, p candidate.ProxyConfiguration, onSecondary check.Want) {
+				ginkgo.GinkgoHelper()
+				node := net.AddNode(ctx, p)
+				cases := nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredByEach(pods...))
+				if secondary := check.Address(node.SecondaryAddresses, net.PrimaryFamily()); secondary.IsValid() {
+					cases = append(cases, nodePortsAt(secondary, node.Name, svc, onSecondary)...)
+				}
+				if net.PrimaryFamily() == corev1.IPv4Protocol {
+					cases = append(cases, check.Case{From: check.Host(node.Name), To: onLoopback(uint16(svc.Spec.Ports[0].NodePort)), Want: turnedAway()})
+				}
+				net.Expect(ctx, what, cases...)
+			}
+			serves("a node comes whose configuration does not name addresses", candidate.ProxyConfiguration{Mode: "nftables"}, turnedAway())
+			serves("a node comes whose configuration names all addresses", candidate.ProxyConfiguration{Mode: "nftables", NodePortAddresses: everywhere}, check.AnsweredByEach(pods...))
+		})
+})

@@ -1,0 +1,36 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/onsi/ginkgo/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+var _ = ginkgo.Describe("the health of the proxy", func() {
+	check.It(spec.ProxyHealthz, "is good while it follows changes, and on a node that is about to be removed that of the node is bad and its own good",
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			s := newSwitching(ctx, net, "app", node.Name)
+			healthy := healthOf(net, node, http.StatusOK, http.StatusOK)
+			for range 3 {
+				s.change(ctx)
+				net.Expect(ctx, "an endpoint is exchanged", append(healthy, s.call(node.Name))...)
+			}
+			patch := func(content string) {
+				ginkgo.GinkgoHelper()
+				_, err := net.Client().CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(content), metav1.PatchOptions{})
+				check.Must(err)
+			}
+			patch(drainTaint)
+			net.Expect(ctx, "the node is about to be removed", append(healthOf(net, node, http.StatusServiceUnavailable, http.StatusOK), s.call(node.Name))...)
+			patch(`{"spec":{"taints":null}}`)
+			net.Expect(ctx, "the node is to stay after all", append(healthy, s.call(node.Name))...)
+		})
+})

@@ -1,0 +1,45 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+var _ = ginkgo.Describe("a restart of the proxy", func() {
+	check.It(spec.ProxyRestartKeepsTraffic, "interrupts nothing, neither while the proxy is stopped nor while it starts",
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			pods, client := net.Backends(ctx, "app", net.Node(0), node.Name), net.ClientPod(ctx, node.Name)
+			svc := net.Expose(ctx, exposed("app", onNodePorts()))
+			for i := range 20 { // a proxy that writes before it has seen everything has something to see
+				net.Expose(ctx, exposed(fmt.Sprintf("more-%d", i), selecting("app")))
+			}
+			each, by := check.AnsweredByEach(pods...), check.AnsweredBy(pods...)
+			paths := slices.Concat(
+				eachWay(check.At(svc, exposedPort), each, client, check.Host(node.Name)), nodePortsAt(primaryOf(net, node), node.Name, svc, each))
+			held := check.Case{From: client, To: check.At(svc, exposedPort), Connection: "held", Want: by}
+			net.Expect(ctx, "the Service is created", paths...)
+			net.ExpectNow(ctx, "a connection is opened", held)
+
+			check.Must(net.Plane().StopProxy(ctx, node.Name))
+			net.ExpectNow(ctx, "the proxy is stopped", append(paths, held)...)
+			late := net.Expose(ctx, exposed("late", selecting("app")))
+			unbroken(ctx, net, check.At(svc, exposedPort), by, func() {
+				check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+				net.Expect(ctx, "the proxy is started", check.Case{From: check.Host(node.Name), To: check.At(late, exposedPort), Want: each})
+			}, client, check.Host(node.Name), check.Outside(node.Name))
+			unbroken(ctx, net, check.At(svc, exposedPort), by, func() {
+				check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+				later := net.Expose(ctx, exposed("later", selecting("app")))
+				net.Expect(ctx, "the proxy is restarted", check.Case{From: check.Host(node.Name), To: check.At(later, exposedPort), Want: each})
+			}, client, check.Host(node.Name), check.Outside(node.Name))
+			net.ExpectNow(ctx, "the proxy has been restarted", append(paths, held)...)
+		})
+})

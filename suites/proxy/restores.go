@@ -1,0 +1,154 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// quiet makes Services of several kinds, which do not change. It returns calls to all of them by way of the first node, and one of a
+// kind that every single connection answers to.
+func quiet(ctx context.Context, net *check.Network) (all []check.Case, steady check.Case) {
+	ginkgo.GinkgoHelper()
+	pods, clients := backendsAndClients(ctx, net, "quiet", net.Node(0), net.Node(1))
+	external := net.ExternalAddress()
+	plain := net.Expose(ctx, exposed("plain", selecting("quiet"), onNodePorts(), onExternalIPs(external)))
+	faithful := net.Expose(ctx, exposed("sticky", selecting("quiet"), sticky()))
+	local := net.Expose(ctx, exposed("local", selecting("quiet"), onNodePorts(), internalLocal, externalLocal))
+	empty := net.Expose(ctx, exposed("empty"))
+	each, near := check.AnsweredByEach(pods...), onlyBy(len(pods), pods[0])
+	from := []candidate.Client{clients[0], check.Host(net.Node(0))}
+	steady = check.Case{From: check.Host(net.Node(0)), To: check.At(plain, exposedPort), Want: check.AnsweredBy(pods...)}
+	all = slices.Concat(
+		eachWay(check.At(plain, exposedPort), each, from...), arrivals(net, 0, plain, nil, each), calls(check.Outside(net.Node(0)), []netip.Addr{external}, each),
+		eachWay(check.At(faithful, exposedPort), check.AlwaysBySame(pods...), from...),
+		eachWay(check.At(local, exposedPort), near, from...), arrivals(net, 0, local, nil, near),
+		once(eachWay(check.At(empty, exposedPort), net.NoEndpoints(net.Declared(spec.NoEndpoints)), clients[0])))
+	return all, steady
+}
+
+// churn makes Services, changes them and deletes them, in several ways each, and demands that the first node follows each time.
+func churn(ctx context.Context, net *check.Network, s *switching, rounds int) {
+	ginkgo.GinkgoHelper()
+	for i := range rounds {
+		s.change(ctx)
+		name := fmt.Sprintf("passing-%d", i)
+		passing := net.Expose(ctx, exposed(name, withoutSelector(), onNodePorts()))
+		slice := net.CreateSlice(ctx, net.Slice(passing, s.pods...))
+		net.Expect(ctx, "a Service is created and another one changed", s.call(net.Node(0)),
+			check.Case{From: check.Host(net.Node(0)), To: check.At(passing, exposedPort), Want: check.AnsweredByEach(s.pods...)})
+		switch i % 3 {
+		case 0:
+			net.Change(ctx, name, `{"spec":{"ports":[{"name":"tcp","protocol":"TCP","port":81,"targetPort":8080}]}}`)
+			net.Expect(ctx, "the port of a Service changes", check.Case{From: check.Host(net.Node(0)), To: check.At(passing, 81), Want: check.AnsweredByEach(s.pods...)})
+		case 1:
+			net.Change(ctx, name, `{"spec":{"sessionAffinity":"ClientIP"}}`)
+			net.Expect(ctx, "a Service becomes sticky", check.Case{From: check.Host(net.Node(0)), To: check.At(passing, exposedPort), Want: check.AlwaysBySame(s.pods...)})
+		}
+		net.Unexpose(ctx, name)
+		net.DeleteSlice(ctx, slice)
+	}
+}
+
+var _ = ginkgo.Describe("an update that writes only what changed", func() {
+	check.It(spec.ProxyPartialSyncComplete, "leaves other Services alone",
+		func(ctx context.Context, net *check.Network) {
+			s := newSwitching(ctx, net, "app", net.Node(0))
+			others, steady := quiet(ctx, net)
+			net.Expect(ctx, "Services are created", others...)
+			unbroken(ctx, net, steady.To, steady.Want, func() { churn(ctx, net, s, 4) }, steady.From)
+			net.Expect(ctx, "other Services come, change and go", others...)
+		})
+
+	check.It(spec.ProxyPartialSyncComplete, "leaves the same behaviour as a proxy that starts afresh", check.Needs(spec.ProxyConfiguration),
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables"})
+			s := newSwitching(ctx, net, "app", node.Name)
+			pods := net.Backends(ctx, "quiet", net.Node(0), net.Node(1))
+			stays := net.Expose(ctx, exposed("quiet", onNodePorts()))
+			goes := net.Expose(ctx, exposed("goes", selecting("quiet"), onNodePorts()))
+			shrinks := net.Expose(ctx, exposed("shrinks", withoutSelector()))
+			slice := net.CreateSlice(ctx, net.Slice(shrinks, pods...))
+			address, each := primaryOf(net, node), check.AnsweredByEach(pods...)
+			paths := func(going, shrinking check.Want) []check.Case {
+				return slices.Concat([]check.Case{s.call(node.Name)},
+					eachWay(check.At(stays, exposedPort), each, check.Host(node.Name)), nodePortsAt(address, node.Name, stays, each),
+					eachWay(check.At(goes, exposedPort), going, check.Host(node.Name)), nodePortsAt(address, node.Name, goes, going),
+					eachWay(check.At(shrinks, exposedPort), shrinking, check.Host(node.Name)))
+			}
+			net.Expect(ctx, "Services are created", paths(each, each)...)
+			s.change(ctx)
+			net.Unexpose(ctx, goes.Name)
+			slice.Endpoints = net.Slice(shrinks, pods[1]).Endpoints
+			net.UpdateSlice(ctx, slice)
+			gone := notBy(pods...)
+			net.Expect(ctx, "one Service changes, one goes, and one loses an endpoint", paths(gone, onlyBy(2, pods[1]))...)
+			check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: "iptables"}))
+			marker := caughtUp(ctx, net, pods[0], check.Host(node.Name))
+			net.Expect(ctx, "the proxy starts afresh", append(paths(gone, onlyBy(2, pods[1])), marker...)...)
+		})
+})
+
+var _ = ginkgo.Describe("the metrics of failed restores", func() {
+	check.It(spec.ProxyRestoreFailuresMetric, "count a restore that fails, and none that succeeds", check.Also(spec.ProxyPartialRestoreFailuresMetric),
+		check.Needs(spec.ProxyConfiguration),
+		func(ctx context.Context, net *check.Network) {
+			// When somebody has flushed the rules, and nobody looks after them for long, an update of one Service refers to rules of others that
+			// are no longer there: it fails. The next one writes everything.
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", SyncPeriod: "10m"})
+			other := newSwitching(ctx, net, "other", node.Name)
+			s := newSwitching(ctx, net, "app", node.Name)
+			s.changeAndSee(ctx, node.Name, check.ConvergenceBound)
+			compare := func(now *metrics, operator string, then *metrics, when string) {
+				ginkgo.GinkgoHelper()
+				one := func(name string, id spec.ID) {
+					ginkgo.GinkgoHelper()
+					check.Deciding(func() { Expect(now.total(name)).To(BeNumerically(operator, then.total(name)), "%s %s", name, when) }, id)
+				}
+				one(restoreFailures, spec.ProxyRestoreFailuresMetric)
+				one(partialRestoreFailures, spec.ProxyPartialRestoreFailuresMetric)
+			}
+			before := metricsOf(ctx, net, node.Name)
+			compare(before, "==", &metrics{}, "before anything failed")
+			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.FlushRules))
+			s.change(ctx)
+			failed := before
+			for end := failed.answered.Add(check.ConvergenceBound); failed.answered.Before(end); failed = metricsOf(ctx, net, node.Name) {
+				if failed.total(restoreFailures) > 0 && failed.total(partialRestoreFailures) > 0 {
+					break
+				}
+				net.Pass(ctx, 10*lookAgain)
+			}
+			compare(failed, ">", before, "after an update that refers to rules that somebody has flushed")
+			s.change(ctx)
+			net.Expect(ctx, "another change is made", s.call(node.Name), other.call(node.Name))
+			settled := metricsOf(ctx, net, node.Name)
+			for range 3 {
+				s.changeAndSee(ctx, node.Name, check.ConvergenceBound)
+			}
+			compare(metricsOf(ctx, net, node.Name), "==", settled, "after updates that succeeded")
+		})
+
+	check.It(spec.ProxyRestoreFailuresNone, "stay at zero while Services come, change and go", check.Timeout(5*time.Minute),
+		func(ctx context.Context, net *check.Network) {
+			s := newSwitching(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))
+			others, _ := quiet(ctx, net)
+			net.Expect(ctx, "Services are created", others...)
+			churn(ctx, net, s, 3)
+			for _, node := range net.Nodes() {
+				m := metricsOf(ctx, net, node.Name)
+				Expect(m.total(syncDuration+"_count")).NotTo(BeZero(), "syncs of %s", node.Name)
+				Expect(m.total(restoreFailures)).To(BeZero(), "failed restores of %s", node.Name)
+				Expect(m.total(partialRestoreFailures)).To(BeZero(), "failed partial restores of %s", node.Name)
+			}
+		})
+})

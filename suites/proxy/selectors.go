@@ -1,0 +1,131 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// labelled starts a pod with labels.
+func labelled(ctx context.Context, net *check.Network, labels map[string]string) candidate.Pod {
+	ginkgo.GinkgoHelper()
+	return net.Start(ctx, candidate.Pod{Node: net.Node(0), Labels: labels})
+}
+
+// relabel changes labels of a Pod by a JSON merge patch.
+func relabel(ctx context.Context, net *check.Network, pod candidate.Pod, labels string) {
+	ginkgo.GinkgoHelper()
+	patch := fmt.Appendf(nil, `{"metadata":{"labels":%s}}`, labels)
+	_, err := net.Client().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	check.Must(err)
+}
+
+// undisturbed is a control: it comes back when a Service that is created now lists the pod, so that what the controllers would
+// have done to an earlier one has had its time.
+func undisturbed(ctx context.Context, net *check.Network, app string, pods ...candidate.Pod) {
+	ginkgo.GinkgoHelper()
+	later := net.Expose(ctx, exposed(net.Name("later"), selecting(app)))
+	lists(ctx, net, later, "a later Service is created", pods...)
+}
+
+// hasNoEndpointsObject demands that no Endpoints object has the name of the Service.
+func hasNoEndpointsObject(ctx context.Context, net *check.Network, svc *corev1.Service) {
+	ginkgo.GinkgoHelper()
+	_, err := net.Client().CoreV1().Endpoints(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		check.Must(err)
+		ginkgo.Fail(fmt.Sprintf("there is an Endpoints object with the name of Service %s", svc.Name))
+	}
+}
+
+var _ = ginkgo.Describe("the selector of a Service", func() {
+	check.It(spec.ProxySelectorAllLabels, "selects the pods of its namespace that have every label", func(ctx context.Context, net *check.Network) {
+		both := []candidate.Pod{
+			labelled(ctx, net, map[string]string{"app": "shop", "tier": "front"}),
+			labelled(ctx, net, map[string]string{"app": "shop", "tier": "front", "more": "yes"}),
+		}
+		labelled(ctx, net, map[string]string{"app": "shop"})
+		labelled(ctx, net, map[string]string{"tier": "front"})
+		labelled(ctx, net, map[string]string{"app": "shop", "tier": "back"})
+		labelled(ctx, net, nil)
+		net.Start(ctx, candidate.Pod{
+			PodName: candidate.PodName{Namespace: net.NewNamespace(ctx)}, Node: net.Node(0), Labels: map[string]string{"app": "shop", "tier": "front"},
+		})
+		svc := net.Expose(ctx, exposed("shop", check.With(func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "shop", "tier": "front"} })))
+		lists(ctx, net, svc, "the Service is created", both...)
+		// The last pod shows that the controllers have seen those before it.
+		both = append(both, labelled(ctx, net, map[string]string{"app": "shop", "tier": "front"}))
+		lists(ctx, net, svc, "a pod with all labels is started", both...)
+		net.Expect(ctx, "a pod with all labels is started",
+			check.Case{From: net.ClientPod(ctx, net.Node(0)), To: check.At(svc, exposedPort), Want: check.AnsweredByEach(both...)})
+	})
+
+	check.It(spec.ProxySelectorAllLabels, "follows labels that change", func(ctx context.Context, net *check.Network) {
+		pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+		svc := net.Expose(ctx, exposed("app"))
+		lists(ctx, net, svc, "the Service is created", pods...)
+		relabel(ctx, net, pods[0], `{"app":"other"}`)
+		lists(ctx, net, svc, "a label of a pod gets another value", pods[1])
+		relabel(ctx, net, pods[1], `{"app":null}`)
+		lists(ctx, net, svc, "a label of a pod is removed")
+		relabel(ctx, net, pods[0], `{"app":"app"}`)
+		lists(ctx, net, svc, "a pod gets the label", pods[0])
+	})
+
+	check.It(spec.ProxySelectorAllLabels, "may change", func(ctx context.Context, net *check.Network) {
+		a, b := net.Backends(ctx, "a", net.Node(0))[0], net.Backends(ctx, "b", net.Node(1))[0]
+		svc := net.Expose(ctx, exposed("a"))
+		lists(ctx, net, svc, "the Service is created", a)
+		net.Change(ctx, svc.Name, `{"spec":{"selector":{"app":"b"}}}`)
+		lists(ctx, net, svc, "the selector changes", b)
+	})
+
+	check.It(spec.ProxyExternalNameNoEndpoints, "is ignored for an alias", func(ctx context.Context, net *check.Network) {
+		pod := net.Backends(ctx, "app", net.Node(0))[0]
+		alias := net.Expose(ctx, check.Service("alias", check.ExternalName("example.com"), selecting("app")))
+		ported := net.Expose(ctx, exposed("ported", check.ExternalName("example.com"), selecting("app"),
+			check.WithPorts(check.Port("tcp", corev1.ProtocolTCP, exposedPort, check.BackendPort))))
+		undisturbed(ctx, net, "app", pod)
+		for _, svc := range []*corev1.Service{alias, ported} {
+			Expect(addressesIn(slicesNaming(ctx, net, svc))).To(BeEmpty(), "endpoints of Service %s", svc.Name)
+			Expect(slicesNaming(ctx, net, svc)).To(BeEmpty(), "EndpointSlices of Service %s", svc.Name)
+			hasNoEndpointsObject(ctx, net, svc)
+		}
+	})
+})
+
+var _ = ginkgo.Describe("the endpoints of a Service without a selector", func() {
+	check.It(spec.ProxySelectorlessUntouched, "are left to others", func(ctx context.Context, net *check.Network) {
+		pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+		svc := net.Expose(ctx, exposed("byhand", withoutSelector()))
+		none := net.Expose(ctx, exposed("none", withoutSelector()))
+		unmanaged := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
+		managed := net.Slice(svc, pods[0])
+		managed.Labels[discoveryv1.LabelManagedBy] = "somebody.example.com"
+		managed = net.CreateSlice(ctx, managed)
+		// Whatever wakes the controllers: the Service and the pod change.
+		net.Change(ctx, svc.Name, `{"metadata":{"labels":{"changed":"yes"}}}`)
+		net.SetReady(ctx, pods[0], false)
+		net.SetReady(ctx, pods[0], true)
+		undisturbed(ctx, net, "app", pods...)
+		found := map[string]string{}
+		for _, s := range slicesNaming(ctx, net, svc) {
+			found[s.Name] = s.ResourceVersion
+		}
+		Expect(found).To(Equal(map[string]string{unmanaged.Name: unmanaged.ResourceVersion, managed.Name: managed.ResourceVersion}),
+			"the EndpointSlices of the Service, with their resource versions")
+		Expect(slicesNaming(ctx, net, none)).To(BeEmpty(), "EndpointSlices of a Service for which nobody has made any")
+		hasNoEndpointsObject(ctx, net, svc)
+	})
+})

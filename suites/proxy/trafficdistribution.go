@@ -1,0 +1,142 @@
+package proxy
+
+import (
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// distributed exposes the pods of the app with a trafficDistribution.
+func distributed(ctx context.Context, net *check.Network, app, distribution string) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	return net.Expose(ctx, exposed(app, check.With(func(s *corev1.Service) { s.Spec.TrafficDistribution = &distribution })))
+}
+
+// neighbourhood is three nodes: two of the same zone and one of another.
+type neighbourhood struct {
+	near, neighbour, far string
+}
+
+func newNeighbourhood(net *check.Network) neighbourhood {
+	ginkgo.GinkgoHelper()
+	nodes := net.Nodes()
+	for i, a := range nodes {
+		k := slices.IndexFunc(nodes[i+1:], func(b candidate.Node) bool { return b.Zone == a.Zone })
+		far := slices.IndexFunc(nodes, func(b candidate.Node) bool { return b.Zone != a.Zone })
+		if k >= 0 && far >= 0 && a.Zone != "" {
+			return neighbourhood{a.Name, nodes[i+1+k].Name, nodes[far].Name}
+		}
+	}
+	check.Abort("no three nodes, of which two are in the same zone: %v", nodes)
+	return neighbourhood{}
+}
+
+// distributesByZone checks a value of trafficDistribution that prefers the zone of the client.
+func distributesByZone(ctx context.Context, net *check.Network, distribution string) {
+	ginkgo.GinkgoHelper()
+	in := newNeighbourhood(net)
+	pods := net.Backends(ctx, "app", in.near, in.neighbour, in.far)
+	svc := distributed(ctx, net, "app", distribution)
+	near, far := net.ClientPod(ctx, in.near), net.ClientPod(ctx, in.far)
+	calls := func(wantNear, wantFar check.Want) []check.Case {
+		at := check.At(svc, exposedPort)
+		return []check.Case{
+			{From: near, To: at, Want: wantNear}, {From: near, To: at, Protocol: corev1.ProtocolUDP, Want: wantNear},
+			{From: far, To: at, Want: wantFar}, {From: far, To: at, Protocol: corev1.ProtocolUDP, Want: wantFar},
+		}
+	}
+	net.Expect(ctx, "the Service is created", calls(check.AnsweredByEach(pods[:2]...), onlyBy(3, pods[2]))...)
+	net.SetReady(ctx, pods[2], false)
+	net.Expect(ctx, "the only endpoint of a zone is no longer ready", calls(check.AnsweredByEach(pods[:2]...), check.AnsweredByEach(pods[:2]...))...)
+	net.SetReady(ctx, pods[2], true)
+	net.SetReady(ctx, pods[0], false)
+	net.Expect(ctx, "a zone has a ready endpoint again, and the other one less", calls(onlyBy(3, pods[1]), onlyBy(3, pods[2]))...)
+}
+
+var _ = ginkgo.Describe("trafficDistribution", func() {
+	check.It(spec.ProxyTrafficDistributionSameZone, "PreferClose keeps traffic in the zone of the client while it has ready endpoints",
+		func(ctx context.Context, net *check.Network) {
+			distributesByZone(ctx, net, corev1.ServiceTrafficDistributionPreferClose)
+		})
+
+	check.It(spec.ProxyTrafficDistributionSameZone, "PreferSameZone keeps traffic in the zone of the client while it has ready endpoints",
+		check.Versions(">=1.34"), func(ctx context.Context, net *check.Network) {
+			distributesByZone(ctx, net, corev1.ServiceTrafficDistributionPreferSameZone)
+		})
+
+	check.It(spec.ProxyTrafficDistributionSameNode, "PreferSameNode keeps traffic on the node of the client while it has ready endpoints",
+		func(ctx context.Context, net *check.Network) {
+			in := newNeighbourhood(net)
+			pods := net.Backends(ctx, "app", in.near, in.neighbour, in.far)
+			svc := distributed(ctx, net, "app", corev1.ServiceTrafficDistributionPreferSameNode)
+			near, neighbour, far := net.ClientPod(ctx, in.near), net.ClientPod(ctx, in.neighbour), net.ClientPod(ctx, in.far)
+			calls := func(wantNear check.Want) []check.Case {
+				at := check.At(svc, exposedPort)
+				return []check.Case{
+					{From: near, To: at, Want: wantNear}, {From: near, To: at, Protocol: corev1.ProtocolUDP, Want: wantNear},
+					{From: neighbour, To: at, Want: onlyBy(3, pods[1])}, {From: far, To: at, Want: onlyBy(3, pods[2])},
+				}
+			}
+			net.Expect(ctx, "the Service is created", calls(onlyBy(3, pods[0]))...)
+			net.SetReady(ctx, pods[0], false)
+			// Where it goes instead is not said; kube-proxy keeps it in the zone.
+			net.Expect(ctx, "the only endpoint of a node is no longer ready", calls(onlyBy(3, pods[1], pods[2]))...)
+			net.SetReady(ctx, pods[0], true)
+			net.Expect(ctx, "the node has a ready endpoint again", calls(onlyBy(3, pods[0]))...)
+		})
+})
+
+var _ = ginkgo.Describe("the annotation topology-mode Auto", func() {
+	check.It(spec.ProxyTopologyModeAuto, "gives hints for all zones where there are enough endpoints, and none where there are not",
+		func(ctx context.Context, net *check.Network) {
+			var names, zones []string
+			for _, n := range net.Nodes() {
+				names = append(names, n.Name)
+				if !slices.Contains(zones, n.Zone) {
+					zones = append(zones, n.Zone)
+				}
+			}
+			auto := check.With(func(s *corev1.Service) { s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"} })
+			// With 24 endpoints no zone is more than a fifth beyond its share, however the CPUs are divided among up to four zones.
+			podObjects(ctx, net, "many", 24, names...)
+			podObjects(ctx, net, "few", 1, names...)
+			many := net.Expose(ctx, exposed("many", auto, check.Headless()))
+			few := net.Expose(ctx, exposed("few", auto, check.Headless()))
+			hints := func(found []discoveryv1.EndpointSlice) map[string]int {
+				count := map[string]int{}
+				for _, s := range found {
+					for _, e := range s.Endpoints {
+						if e.Hints == nil || len(e.Hints.ForZones) == 0 {
+							count["without a hint"]++
+							continue
+						}
+						for _, z := range e.Hints.ForZones {
+							count[z.Name]++
+						}
+					}
+				}
+				return count
+			}
+			generated(ctx, net, many, "a Service with 24 endpoints is created", func(g Gomega, found []discoveryv1.EndpointSlice) {
+				g.Expect(addressesIn(found)).To(HaveLen(24))
+				got := hints(found)
+				for _, z := range zones {
+					g.Expect(got).To(HaveKeyWithValue(z, BeNumerically(">", 0)), "endpoints by the zone that they have a hint for")
+				}
+				g.Expect(got).To(HaveLen(len(zones)), "endpoints by the zone that they have a hint for")
+			})
+			what := fmt.Sprintf("a Service with one endpoint for %d zones is created", len(zones))
+			generated(ctx, net, few, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
+				g.Expect(hints(found)).To(Equal(map[string]int{"without a hint": 1}), "endpoints by the zone that they have a hint for")
+			})
+		})
+})

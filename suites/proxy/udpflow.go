@@ -1,0 +1,73 @@
+package proxy
+
+import (
+	"context"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// flows are datagrams that each of the cases sends from one socket for as long as the check lasts.
+func flows(cases []check.Case) []check.Case {
+	var steady []check.Case
+	for _, c := range cases {
+		if c.Protocol == corev1.ProtocolUDP {
+			c.Connection = "to " + c.To.String()
+			steady = append(steady, c)
+		}
+	}
+	return steady
+}
+
+var _ = ginkgo.Describe("a steady flow of UDP", func() {
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "moves to a remaining backend when its own is removed, through every address",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			external := net.ExternalAddress()
+			svc := exposeSelectorless(ctx, net, "app", onNodePorts(), onExternalIPs(external))
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
+			steady := func(want check.Want) []check.Case {
+				cases := slices.Concat(
+					toClusterIP(svc, want, append(slices.Clone(clients), check.Host(net.Node(0)), check.Host(net.Node(2)))...),
+					eachWay(exposedAt(external), want, outsiders(net)...))
+				for i, c := range outsiders(net) {
+					cases = append(cases, check.Case{From: c, To: onNodePort(net, i, svc, 1), Protocol: corev1.ProtocolUDP, Want: want})
+				}
+				return flows(cases)
+			}
+			list := func(listed ...candidate.Pod) {
+				slice.Endpoints = net.Slice(svc, listed...).Endpoints
+				slice = net.UpdateSlice(ctx, slice)
+			}
+			net.Expect(ctx, "the Service is created with one endpoint", steady(check.AnsweredBy(pods[0]))...)
+			list(pods...)
+			net.Expect(ctx, "another endpoint is added", append(steady(check.AnsweredBy(pods...)),
+				clusterIPCalls(svc, check.AnsweredByEach(pods...), clients...)...)...)
+			list(pods[1]) // the other goes on answering
+			net.Expect(ctx, "the endpoint that served the flows is removed", steady(check.AnsweredBy(pods[1]))...)
+		})
+
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that began before there was an endpoint, or goes on without one, is served when one comes",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			svc := exposeSelectorless(ctx, net, "app")
+			callers := append(clients, check.Host(net.Node(0)))
+			steady := func(want check.Want) []check.Case {
+				return flows(toClusterIP(svc, want, callers...))
+			}
+			net.Expect(ctx, "a Service without endpoints is created", append(once(steady(check.NotBy(pods...))), caughtUp(ctx, net, pods[0], clients...)...)...)
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
+			net.Expect(ctx, "its first endpoint comes", steady(check.AnsweredBy(pods[0]))...)
+			slice.Endpoints = nil
+			slice = net.UpdateSlice(ctx, slice)
+			net.Expect(ctx, "its only endpoint goes", once(steady(check.NotBy(pods...)))...)
+			slice.Endpoints = net.Slice(svc, pods[1]).Endpoints
+			net.UpdateSlice(ctx, slice)
+			net.Expect(ctx, "another endpoint comes", steady(check.AnsweredBy(pods[1]))...)
+		})
+})

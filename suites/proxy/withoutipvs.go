@@ -1,0 +1,68 @@
+package proxy
+
+import (
+	"context"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// startWithoutIPVS starts a proxy in ipvs mode on a node whose kernel has no IPVS. It returns the node, the pods of a Service, and a call to it.
+func startWithoutIPVS(ctx context.Context, net *check.Network) (candidate.Node, check.Case) {
+	ginkgo.GinkgoHelper()
+	node := net.AddNode(ctx, candidate.ProxyConfiguration{Absent: true, WithoutIPVS: true})
+	pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+	svc := net.Expose(ctx, exposed("app"))
+	call := check.Case{From: check.Host(node.Name), To: check.At(svc, exposedPort), Want: check.AnsweredByEach(pods...)}
+	there := call
+	there.From = check.Host(net.Node(0))
+	net.Expect(ctx, "the Service is created", there)
+	check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: "ipvs", WithoutIPVS: true}))
+	return node, call
+}
+
+// proxyState is how the proxy of a node is.
+func proxyState(ctx context.Context, net *check.Network, node candidate.Node) candidate.ProxyState {
+	ginkgo.GinkgoHelper()
+	state, err := net.Plane().ProxyState(ctx, node.Name)
+	check.Must(err)
+	return state
+}
+
+var _ = ginkgo.Describe("the ipvs mode on a node without IPVS", func() {
+	check.It(spec.ProxyIPVSModulesVerified, "is not taken for one that works: the proxy ends, or serves in another way",
+		func(ctx context.Context, net *check.Network) {
+			node, call := startWithoutIPVS(ctx, net)
+			check.Converge(ctx, "the proxy ends or serves", check.ConvergenceBound, func(g Gomega) {
+				net.Pass(ctx, lookAgain)
+				state := proxyState(ctx, net, node)
+				if !state.Running {
+					check.Record("the proxy has ended", "%s", state.Log)
+					return
+				}
+				o := net.Send(ctx, candidate.Probe{From: call.From, To: call.To, Protocol: corev1.ProtocolTCP})[0][0]
+				g.Expect(o.Result).To(Equal(candidate.Answered), "the proxy of %s runs, and serves nothing; its log ends with %s", node.Name, state.Log)
+			})
+		})
+
+	check.It(spec.ProxyIPVSFallback, "falls back to iptables",
+		func(ctx context.Context, net *check.Network) {
+			node, call := startWithoutIPVS(ctx, net)
+			check.Converge(ctx, "the proxy serves without IPVS", check.ConvergenceBound, func(g Gomega) {
+				net.Pass(ctx, lookAgain)
+				state := proxyState(ctx, net, node)
+				if !state.Running {
+					check.Record("the end of the proxy's log", "%s", state.Log)
+					ginkgo.Fail("a proxy in ipvs mode has ended, where it was to fall back to iptables mode")
+				}
+				o := net.Send(ctx, candidate.Probe{From: call.From, To: call.To, Protocol: corev1.ProtocolTCP})[0][0]
+				g.Expect(o.Result).To(Equal(candidate.Answered), "the proxy of %s runs, and serves nothing; its log ends with %s", node.Name, state.Log)
+			})
+			net.Expect(ctx, "the proxy has fallen back", call, runsIn(node.Name, "iptables"))
+		})
+})
