@@ -18,8 +18,24 @@ type Want struct {
 	Shots int
 	// Met reports whether the outcomes, none of which is Broken, meet the demand.
 	Met func([]candidate.Outcome) bool
+	// Still, if set, is what is demanded when it is looked at again, with few shots: that everybody answers need not be seen twice.
+	Still *Want
 	// Silent demands are met by a prober that reaches nothing; they count only beside controls.
 	Silent bool
+}
+
+// shotsAgain bounds the shots of a second look that needs few.
+const shotsAgain = 4
+
+// again is what is demanded at a second look with few shots; ok is false where that takes as many as the first.
+func (w *Want) again() (still Want, ok bool) {
+	switch {
+	case w.Still != nil:
+		return *w.Still, true
+	case w.Shots > 0 && w.Shots <= shotsAgain:
+		return *w, true
+	}
+	return Want{}, false
 }
 
 // AnsweredBy demands that each shot is answered by one of the pods.
@@ -30,13 +46,20 @@ func AnsweredBy(pods ...candidate.Pod) Want {
 // NeverBy demands that each shot is answered, and none by one of the pods, each of which would otherwise be chosen as often as
 // any of n backends.
 func NeverBy(n int, pods ...candidate.Pod) Want {
-	return Want{
+	return stillItself(Want{
 		Text: "answered, never by " + names(pods), Shots: TrialsUntil(1 / float64(n)),
 		Met: func(os []candidate.Outcome) bool {
 			by := answeredBy(pods)
 			return every(os, func(o candidate.Outcome) bool { return o.Result == candidate.Answered && !by(o) })
 		},
-	}
+	})
+}
+
+// stillItself marks a demand that fewer shots can look at too.
+func stillItself(w Want) Want {
+	still := w
+	w.Still = &still
+	return w
 }
 
 // AnsweredByEach demands that each shot is answered by one of the pods, and each pod answers at least once. With backends chosen at
@@ -48,7 +71,8 @@ func AnsweredByEach(pods ...candidate.Pod) Want {
 		p := 1 - 1/float64(len(pods))
 		shots = int(math.Ceil((math.Log(FalseAlarm) - math.Log(float64(len(pods)))) / math.Log(p)))
 	}
-	return Want{Text: "answered by each of " + names(pods), Shots: max(3, shots), Met: func(os []candidate.Outcome) bool {
+	still := AnsweredBy(pods...)
+	return Want{Text: "answered by each of " + names(pods), Shots: max(3, shots), Still: &still, Met: func(os []candidate.Outcome) bool {
 		seen := map[candidate.PodName]bool{}
 		for _, o := range os {
 			seen[o.Pod] = true
@@ -64,7 +88,8 @@ func Evenly(pods ...candidate.Pod) Want {
 	// P(|share - 1/n| > t) <= 2 exp(-2 shots t²) for each pod; t is half of an even share.
 	t := 1 / (2 * n)
 	shots := int(math.Ceil(math.Log(2*n/FalseAlarm) / (2 * t * t)))
-	return Want{Text: fmt.Sprintf("answered evenly by %s (share %.2f ± %.2f)", names(pods), 1/n, t), Shots: shots, Met: func(os []candidate.Outcome) bool {
+	still := AnsweredBy(pods...)
+	return Want{Still: &still, Text: fmt.Sprintf("answered evenly by %s (share %.2f ± %.2f)", names(pods), 1/n, t), Shots: shots, Met: func(os []candidate.Outcome) bool {
 		count := map[candidate.PodName]int{}
 		for _, o := range os {
 			count[o.Pod]++
@@ -78,12 +103,12 @@ func Evenly(pods ...candidate.Pod) Want {
 // AlwaysBySame demands that all shots are answered by one and the same of the pods. Without affinity this would happen
 // by chance with a probability below FalseAlarm.
 func AlwaysBySame(pods ...candidate.Pod) Want {
-	return Want{
+	return stillItself(Want{
 		Text: "always answered by the same of " + names(pods), Shots: 1 + TrialsUntil(1-1/float64(max(2, len(pods)))),
 		Met: func(os []candidate.Outcome) bool {
 			return every(os, answeredBy(pods)) && every(os, func(o candidate.Outcome) bool { return o.Pod == os[0].Pod })
 		},
-	}
+	})
 }
 
 // Refused demands that each shot is refused (TCP reset or ICMP error), not left without an answer.
@@ -154,6 +179,20 @@ func Both(wants ...Want) Want {
 	all := Want{Met: func(os []candidate.Outcome) bool {
 		return !slices.ContainsFunc(wants, func(w Want) bool { return !w.Met(os) })
 	}}
+	stills := make([]Want, len(wants))
+	for i, w := range wants {
+		still, ok := w.again()
+		if !ok {
+			stills = nil
+			break
+		}
+		stills[i] = still
+	}
+	if stills != nil {
+		all.Still = &Want{Met: func(os []candidate.Outcome) bool {
+			return !slices.ContainsFunc(stills, func(w Want) bool { return !w.Met(os) })
+		}}
+	}
 	var texts []string
 	for _, w := range wants {
 		texts = append(texts, w.Text)

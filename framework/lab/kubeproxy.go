@@ -59,7 +59,7 @@ func onSystemPath(program string) bool {
 
 // labSyncPeriod is the minSyncPeriod of nodes: short, for a check waits for each change, and long enough for three nodes
 // to leave time to others while hundreds of Services change.
-const labSyncPeriod = "200ms"
+const labSyncPeriod = "500ms"
 
 // proxyDefault leaves a period to kube-proxy.
 const proxyDefault = "default"

@@ -73,11 +73,10 @@ func once(cases []check.Case) []check.Case {
 	return cases
 }
 
-// exactlyBy demands that each of the pods answers, and that no other endpoint does, which would be chosen as often as any of n. The shots are
-// for demands of Expect, which looks twice.
+// exactlyBy demands that each of the pods answers, and that no other endpoint does, which would be chosen as often as any of n.
 func exactlyBy(n int, pods ...candidate.Pod) check.Want {
 	want := check.AnsweredByEach(pods...)
-	want.Shots = max(want.Shots, (onlyBy(n).Shots+1)/2)
+	want.Shots = max(want.Shots, onlyBy(n).Shots)
 	return want
 }
 

@@ -115,7 +115,8 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 			for _, typ := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer} {
 				svc = net.Change(ctx, svc.Name, `{"spec":{"type":"`+string(typ)+`"}}`)
-				net.Expect(ctx, "its type becomes "+string(typ), slices.Concat(cases, toNodePorts(net, svc, check.AnsweredBy(pods...), check.Outside(net.Node(0))))...)
+				net.Expect(ctx, "its type becomes "+string(typ), slices.Concat(
+					cases, toNodePorts(net, svc, check.AnsweredBy(pods...), check.Outside(net.Node(0))))...)
 			}
 			net.Change(ctx, svc.Name, `{"spec":{"type":"ClusterIP"}}`)
 			net.Expect(ctx, "its type becomes ClusterIP", append(cases, caughtUp(ctx, net, pods[0], clients[0], clients[2], check.Host(net.Node(2)))...)...)

@@ -23,11 +23,15 @@ func byEachOf(pods []candidate.Pod, ports []int) check.Want {
 	by := check.AnsweredBy(pods...)
 	return check.Want{
 		Text:  fmt.Sprintf("%s, each on each of the ports %v", by.Text, ports),
-		Shots: check.TrialsUntil(1/float64(n)) + n, // n more for the union bound
+		Still: &by,
+		Shots: check.TrialsUntil(1/float64(n)) + 2*n, // more by ln n / -ln(1-1/n) for the union bound
 		Met: func(os []candidate.Outcome) bool {
 			seen := map[endpoint]bool{}
 			for _, o := range os {
-				seen[endpoint{o.Pod, o.PodPort}] = slices.Contains(ports, o.PodPort)
+				if !slices.Contains(ports, o.PodPort) {
+					return false
+				}
+				seen[endpoint{o.Pod, o.PodPort}] = true
 			}
 			return by.Met(os) && len(seen) == n
 		},

@@ -25,7 +25,8 @@ var _ = ginkgo.Describe("type ExternalName", func() {
 			net.CreateSlice(ctx, net.Slice(alias, pods...))
 			callers := append(outsiders(net), clients...)
 			// The same address is served where a Service that is proxied has it.
-			net.Expose(ctx, check.Service("other", selecting("app"), onExternalIPs(external), check.WithPorts(check.Port("", corev1.ProtocolTCP, 81, check.BackendPort))))
+			net.Expose(ctx, check.Service("other", selecting("app"), onExternalIPs(external),
+				check.WithPorts(check.Port("", corev1.ProtocolTCP, 81, check.BackendPort))))
 			cases := slices.Concat(once(eachWay(exposedAt(external), check.NotBy(pods...), callers...)), caughtUp(ctx, net, pods[0], clients...))
 			for _, c := range callers {
 				cases = append(cases, check.Case{From: c, To: netip.AddrPortFrom(external, 81), Want: check.AnsweredBy(pods...)})

@@ -20,7 +20,8 @@ var _ = ginkgo.Describe("a headless Service", func() {
 			net.Expose(ctx, exposed("app", check.Headless(), onExternalIPs(external)))
 			callers := append(outsiders(net), clients...)
 			// The same address is served where a Service that is proxied has it.
-			net.Expose(ctx, check.Service("other", selecting("app"), onExternalIPs(external), check.WithPorts(check.Port("", corev1.ProtocolTCP, 81, check.BackendPort))))
+			net.Expose(ctx, check.Service("other", selecting("app"), onExternalIPs(external),
+				check.WithPorts(check.Port("", corev1.ProtocolTCP, 81, check.BackendPort))))
 			cases := slices.Concat(
 				once(eachWay(exposedAt(external), check.NotBy(pods...), callers...)),
 				caughtUp(ctx, net, pods[0], clients...))

@@ -40,9 +40,11 @@ func someFail(ctx context.Context, net *check.Network, probe candidate.Probe, al
 	}
 	check.Record("connections", "%d of %d are answered, %d fail", answered, len(probes), failed)
 	Expect(answered+failed).To(Equal(len(probes)), "connections of the %s to %s that fail or are answered by %s", probe.From, probe.To, alive.Name)
-	Expect(answered).NotTo(BeZero(), "connections of the %s to %s, out of %d, that are answered; one of two endpoints answers", probe.From, probe.To, len(probes))
+	Expect(answered).NotTo(BeZero(),
+		"connections of the %s to %s, out of %d, that are answered; one of two endpoints answers", probe.From, probe.To, len(probes))
 	Expect(failed).NotTo(BeZero(),
-		"connections of the %s to %s, out of %d, that fail; one of two endpoints does not answer, and nobody is to try the other one then", probe.From, probe.To, len(probes))
+		"connections of the %s to %s, out of %d, that fail; one of two endpoints does not answer, and nobody is to try the other one then",
+		probe.From, probe.To, len(probes))
 }
 
 var _ = ginkgo.Describe("the iptables mode", func() {
@@ -61,7 +63,9 @@ var _ = ginkgo.Describe("the iptables mode", func() {
 			free, bound := net.Expose(ctx, exposed("app")), net.Expose(ctx, exposed("bound", selecting("app"), sticky()))
 			random, same := check.AnsweredByEach(pods...), check.AlwaysBySame(pods...)
 			paths := func(first, second check.Want) []check.Case {
-				return append(eachWay(check.At(free, exposedPort), first, clients[0], clients[1]), eachWay(check.At(bound, exposedPort), second, clients[0], clients[1])...)
+				return append(
+					eachWay(check.At(free, exposedPort), first, clients[0], clients[1]),
+					eachWay(check.At(bound, exposedPort), second, clients[0], clients[1])...)
 			}
 			net.Expect(ctx, "a Service with affinity and one without are created", paths(random, same)...)
 			net.Change(ctx, free.Name, `{"spec":{"sessionAffinity":"ClientIP"}}`)

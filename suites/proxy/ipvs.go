@@ -28,7 +28,7 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 			slice := net.CreateSlice(ctx, net.Slice(svc, pods[:2]...))
 			paths := func(want check.Want) []check.Case {
 				return slices.Concat(
-					eachWay(check.At(svc, exposedPort), want, client, check.Host(node.Name)), nodePortsAt(primaryOf(net, node), node.Name, svc, want))
+					eachWay(check.At(svc, exposedPort), want, client), nodePortsAt(primaryOf(net, node), node.Name, svc, want))
 			}
 			net.Expect(ctx, "the Service is created", paths(exactlyBy(3, pods[:2]...))...)
 			for _, now := range [][]candidate.Pod{pods, pods[1:], pods[2:]} {
@@ -58,7 +58,7 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 		node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{SyncPeriod: "2s"})
 		pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 		svc := net.Expose(ctx, exposed("app"))
-		paths := eachWay(check.At(svc, exposedPort), exactlyBy(len(pods)+1, pods...), client, check.Host(node.Name))
+		paths := eachWay(check.At(svc, exposedPort), exactlyBy(len(pods)+1, pods...), client)
 		net.Expect(ctx, "the Service is created", paths...)
 		for range 2 {
 			check.Must(net.Plane().Interfere(ctx, node.Name, what))

@@ -28,22 +28,22 @@ func inRotation(pods ...candidate.Pod) check.Want {
 	}}
 }
 
-// scheduled adds a node with the scheduler, and a Service with three endpoints. It returns the node and the pods.
-func scheduled(ctx context.Context, net *check.Network, scheduler string) (candidate.Node, []candidate.Pod, *corev1.Service) {
+// scheduled adds a node with the scheduler, a pod on it to send from, and a Service with three endpoints, which are the pods that it returns.
+func scheduled(ctx context.Context, net *check.Network, scheduler string) (candidate.Node, candidate.Client, []candidate.Pod, *corev1.Service) {
 	ginkgo.GinkgoHelper()
-	node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "ipvs", Scheduler: scheduler})
+	node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{Scheduler: scheduler})
 	pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 	svc := exposeSelectorless(ctx, net, "app", onNodePorts())
 	net.CreateSlice(ctx, net.Slice(svc, pods...))
-	return node, pods, svc
+	return node, client, pods, svc
 }
 
 // prefersIdle demands of a scheduler that counts open connections that, while all endpoints but one hold connections open, that one gets every
 // new connection that is closed again, and then the next one that stays open.
 func prefersIdle(scheduler string) check.TrafficBody {
 	return func(ctx context.Context, net *check.Network) {
-		node, pods, svc := scheduled(ctx, net, scheduler)
-		from, to := check.Host(node.Name), check.At(svc, exposedPort)
+		_, from, pods, svc := scheduled(ctx, net, scheduler)
+		to := check.At(svc, exposedPort)
 		net.Expect(ctx, "the Service is created", check.Case{From: from, To: to, Want: check.AnsweredBy(pods...), Shots: 2})
 		free := slices.Clone(pods)
 		for round := range 2 {
@@ -64,9 +64,8 @@ func prefersIdle(scheduler string) check.TrafficBody {
 var _ = ginkgo.Describe("the IPVS scheduler", func() {
 	check.It(spec.ProxyIPVSSchedulerRr, "rr takes the backends in turn",
 		func(ctx context.Context, net *check.Network) {
-			node, pods, svc := scheduled(ctx, net, "rr")
-			net.Expect(ctx, "the Service is created",
-				check.Case{From: check.Host(node.Name), To: check.At(svc, exposedPort), Want: inRotation(pods...)})
+			_, client, pods, svc := scheduled(ctx, net, "rr")
+			net.Expect(ctx, "the Service is created", check.Case{From: client, To: check.At(svc, exposedPort), Want: inRotation(pods...)})
 		})
 
 	check.It(spec.ProxyIPVSSchedulerLc, "lc takes the backend with the fewest open connections", prefersIdle("lc"))
@@ -75,8 +74,8 @@ var _ = ginkgo.Describe("the IPVS scheduler", func() {
 
 	check.It(spec.ProxyIPVSSchedulerDh, "dh takes one backend for all connections to an address",
 		func(ctx context.Context, net *check.Network) {
-			node, pods, svc := scheduled(ctx, net, "dh")
-			clients := append(crowd(node.Name)[:4], check.Host(node.Name), net.ClientPod(ctx, node.Name))
+			node, client, pods, svc := scheduled(ctx, net, "dh")
+			clients := append(crowd(node.Name)[:4], client, net.ClientPod(ctx, node.Name))
 			cases := func(want check.Want) []check.Case {
 				var cases []check.Case
 				for _, from := range clients {
@@ -91,7 +90,7 @@ var _ = ginkgo.Describe("the IPVS scheduler", func() {
 
 	check.It(spec.ProxyIPVSSchedulerSh, "sh takes one backend for all connections of a client, and not the same for all clients",
 		func(ctx context.Context, net *check.Network) {
-			node, pods, svc := scheduled(ctx, net, "sh")
+			node, _, pods, svc := scheduled(ctx, net, "sh")
 			at := nodePortsAt(primaryOf(net, node), node.Name, svc, check.Want{})[0].To
 			cases := fromEach(crowd(node.Name), at, corev1.ProtocolTCP)
 			chosen := settle(ctx, net, "the Service is created", cases, pods...)

@@ -107,7 +107,8 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			if slices.Min(gaps) >= 2*period {
 				s.quickEnough(before, metricsOf(ctx, net, node.Name), period)
 			}
-			Expect(slices.Min(gaps)).To(BeNumerically("<", 2*period), "the shortest time between syncs that brought two changes, out of %d; minSyncPeriod is not set", changes)
+			Expect(slices.Min(gaps)).To(BeNumerically("<", 2*period),
+				"the shortest time between syncs that brought two changes, out of %d; minSyncPeriod is not set", changes)
 		})
 
 	check.It(spec.ProxySyncConfigurable, "is that of the file on each node", check.Needs(spec.ProxyMetrics),

@@ -56,8 +56,9 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 			served := func(port int32) []check.Case { return eachWay(check.At(svc, port), check.AnsweredBy(pods...), all...) }
 			unused := func(port int32) []check.Case { return eachWay(check.At(svc, port), check.Refused(), all...) }
 			net.Expect(ctx, "the Service is created", slices.Concat(served(exposedPort), unused(81), unused(check.BackendPort))...)
-			net.Change(ctx, svc.Name, fmt.Sprintf(
-				`{"spec":{"ports":[{"name":"tcp","protocol":"TCP","port":81,"targetPort":%[1]d},{"name":"udp","protocol":"UDP","port":81,"targetPort":%[1]d}]}}`, check.BackendPort))
+			moved := fmt.Sprintf(`[{"name":"tcp","protocol":"TCP","port":81,"targetPort":%[1]d},{"name":"udp","protocol":"UDP","port":81,"targetPort":%[1]d}]`,
+				check.BackendPort)
+			net.Change(ctx, svc.Name, `{"spec":{"ports":`+moved+`}}`)
 			net.Expect(ctx, "its ports change", slices.Concat(served(81), unused(exposedPort))...)
 		})
 
@@ -65,14 +66,14 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
 			a := unallocated(ctx, net)
-			free := slices.Concat(
-				once(eachWay(netip.AddrPortFrom(a, exposedPort), check.Dropped(), clients[0], check.Host(net.Node(1)), check.Outside(net.Node(2)))))
+			free := once(eachWay(netip.AddrPortFrom(a, exposedPort), check.Dropped(), clients[0], check.Host(net.Node(1)), check.Outside(net.Node(2))))
 			net.Expect(ctx, "no Service has "+a.String(), free...)
 			if allocated(ctx, net)[a.String()] {
 				check.Abort("a Service of somebody else has got %s meanwhile", a)
 			}
 			svc := net.Expose(ctx, exposed("app", check.WithClusterIP(a.String())))
-			net.Expect(ctx, "a Service gets "+a.String(), eachWay(check.At(svc, exposedPort), check.AnsweredBy(pods...), clients[0], check.Host(net.Node(1)))...)
+			net.Expect(ctx, "a Service gets "+a.String(),
+				eachWay(check.At(svc, exposedPort), check.AnsweredBy(pods...), clients[0], check.Host(net.Node(1)))...)
 			net.Unexpose(ctx, svc.Name)
 			net.Expect(ctx, "the Service is deleted", free...)
 		})
@@ -94,6 +95,7 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 				net.Expect(ctx, what, cases...)
 			}
 			serves("a node comes whose configuration does not name addresses", candidate.ProxyConfiguration{Mode: "nftables"}, turnedAway())
-			serves("a node comes whose configuration names all addresses", candidate.ProxyConfiguration{Mode: "nftables", NodePortAddresses: everywhere}, check.AnsweredByEach(pods...))
+			serves("a node comes whose configuration names all addresses", candidate.ProxyConfiguration{Mode: "nftables", NodePortAddresses: everywhere},
+				check.AnsweredByEach(pods...))
 		})
 })

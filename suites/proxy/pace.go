@@ -34,7 +34,8 @@ type arrival struct{ after, before time.Time }
 func newSwitching(ctx context.Context, net *check.Network, name string, nodes ...string) *switching {
 	ginkgo.GinkgoHelper()
 	s := &switching{net: net, pods: net.Backends(ctx, name, net.Node(0), net.Node(1)), cost: time.Hour}
-	s.svc = net.Expose(ctx, check.Service(name, withoutSelector(), check.WithPorts(check.Port("tcp", corev1.ProtocolTCP, exposedPort, check.BackendPort))))
+	port := check.Port("tcp", corev1.ProtocolTCP, exposedPort, check.BackendPort)
+	s.svc = net.Expose(ctx, check.Service(name, withoutSelector(), check.WithPorts(port)))
 	s.slice = net.CreateSlice(ctx, net.Slice(s.svc, s.pods[0]))
 	var cases []check.Case
 	for _, node := range nodes {
@@ -76,7 +77,8 @@ func (s *switching) changeAndSee(ctx context.Context, node string, within time.D
 			return arrival{last.Start, seen}
 		}
 		if took := seen.Sub(start); took > within {
-			ginkgo.Fail(fmt.Sprintf("the endpoint of Service %s was exchanged, and %s later the host of %s still does not use the new one (%s)", s.svc.Name, took, node, now.Result))
+			ginkgo.Fail(fmt.Sprintf(
+				"the endpoint of Service %s was exchanged, and %s later the host of %s does not use the new one (%s)", s.svc.Name, took, node, now.Result))
 		}
 		last = now
 		s.net.Pass(ctx, lookAgain)

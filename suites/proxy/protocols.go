@@ -33,7 +33,8 @@ func forwards(ctx context.Context, net *check.Network, protocol corev1.Protocol)
 			cases = append(cases, check.Case{From: c, To: to, Protocol: protocol, Want: want})
 		}
 	}
-	call(check.At(svc, exposedPort), check.AnsweredByEach(pods...), append(clients, check.From(pods[0]), check.Host(net.Node(0)), check.Host(net.Node(2)))...)
+	call(check.At(svc, exposedPort), check.AnsweredByEach(pods...),
+		append(clients, check.From(pods[0]), check.Host(net.Node(0)), check.Host(net.Node(2)))...)
 	for i := range 3 {
 		call(onNode(net, i, svc), check.AnsweredBy(pods...), check.Outside(net.Node(i)), clients[2])
 	}
@@ -42,7 +43,7 @@ func forwards(ctx context.Context, net *check.Network, protocol corev1.Protocol)
 }
 
 var _ = ginkgo.Describe("a port of a Service", func() {
-	check.It(spec.ProxyTCPForwarded, "forwards TCP, and connections that stay open", func(ctx context.Context, net *check.Network) {
+	check.It(spec.ProxyTCPForwarded, "forwards TCP, also on connections that stay open", func(ctx context.Context, net *check.Network) {
 		forwards(ctx, net, corev1.ProtocolTCP)
 		pod := net.Backends(ctx, "kept", net.Node(1))[0]
 		svc := net.Expose(ctx, exposed("kept", onNodePorts()))

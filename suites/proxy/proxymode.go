@@ -46,7 +46,9 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 	check.It(spec.ProxyConfigFileWins, "is that of the file where flags say otherwise",
 		func(ctx context.Context, net *check.Network) {
 			mode, other := modes(net)
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: mode, Flags: []string{"--proxy-mode=" + other, "--nodeport-addresses=" + strings.Join(nowhere, ",")}})
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{
+				Mode: mode, Flags: []string{"--proxy-mode=" + other, "--nodeport-addresses=" + strings.Join(nowhere, ",")},
+			})
 			pods := net.Backends(ctx, "app", net.Node(0))
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			net.Expect(ctx, "a node comes whose proxy has a file and flags", slices.Concat(

@@ -29,7 +29,8 @@ func quiet(ctx context.Context, net *check.Network) (all []check.Case, steady ch
 	from := []candidate.Client{clients[0], check.Host(net.Node(0))}
 	steady = check.Case{From: check.Host(net.Node(0)), To: check.At(plain, exposedPort), Want: check.AnsweredBy(pods...)}
 	all = slices.Concat(
-		eachWay(check.At(plain, exposedPort), each, from...), arrivals(net, 0, plain, nil, each), calls(check.Outside(net.Node(0)), []netip.Addr{external}, each),
+		eachWay(check.At(plain, exposedPort), each, from...), arrivals(net, 0, plain, nil, each),
+		calls(check.Outside(net.Node(0)), []netip.Addr{external}, each),
 		eachWay(check.At(faithful, exposedPort), check.AlwaysBySame(pods...), from...),
 		eachWay(check.At(local, exposedPort), near, from...), arrivals(net, 0, local, nil, near),
 		once(eachWay(check.At(empty, exposedPort), net.NoEndpoints(net.Declared(spec.NoEndpoints)), clients[0])))
@@ -44,15 +45,17 @@ func churn(ctx context.Context, net *check.Network, s *switching, rounds int) {
 		name := fmt.Sprintf("passing-%d", i)
 		passing := net.Expose(ctx, exposed(name, withoutSelector(), onNodePorts()))
 		slice := net.CreateSlice(ctx, net.Slice(passing, s.pods...))
-		net.Expect(ctx, "a Service is created and another one changed", s.call(net.Node(0)),
-			check.Case{From: check.Host(net.Node(0)), To: check.At(passing, exposedPort), Want: check.AnsweredByEach(s.pods...)})
+		to := func(port int32, want check.Want) check.Case {
+			return check.Case{From: check.Host(net.Node(0)), To: check.At(passing, port), Want: want}
+		}
+		net.Expect(ctx, "a Service is created and another one changed", s.call(net.Node(0)), to(exposedPort, check.AnsweredByEach(s.pods...)))
 		switch i % 3 {
 		case 0:
 			net.Change(ctx, name, `{"spec":{"ports":[{"name":"tcp","protocol":"TCP","port":81,"targetPort":8080}]}}`)
-			net.Expect(ctx, "the port of a Service changes", check.Case{From: check.Host(net.Node(0)), To: check.At(passing, 81), Want: check.AnsweredByEach(s.pods...)})
+			net.Expect(ctx, "the port of a Service changes", to(81, check.AnsweredByEach(s.pods...)))
 		case 1:
 			net.Change(ctx, name, `{"spec":{"sessionAffinity":"ClientIP"}}`)
-			net.Expect(ctx, "a Service becomes sticky", check.Case{From: check.Host(net.Node(0)), To: check.At(passing, exposedPort), Want: check.AlwaysBySame(s.pods...)})
+			net.Expect(ctx, "a Service becomes sticky", to(exposedPort, check.AlwaysBySame(s.pods...)))
 		}
 		net.Unexpose(ctx, name)
 		net.DeleteSlice(ctx, slice)

@@ -127,10 +127,12 @@ var _ = ginkgo.Describe("the metrics of syncs", func() {
 			check.Converge(ctx, "a change of endpoints is counted", check.ConvergenceBound, func(g Gomega) {
 				after = metricsOf(ctx, net, node.Name)
 				count = after.of(family, programmingDuration+"_count", nil)
-				g.Expect(count).To(BeNumerically(">", before.of(family, programmingDuration+"_count", nil)), "changes of endpoints that have arrived at %s", node.Name)
+				g.Expect(count).To(BeNumerically(">", before.of(family, programmingDuration+"_count", nil)),
+					"changes of endpoints that have arrived at %s", node.Name)
 			})
 			mean, longest := after.of(family, programmingDuration+"_sum", nil)/count, max(elapsed(begun, after), time.Since(begunHere))+precision
 			check.Record("changes of endpoints that have arrived", "%v, after %v s on average", count, mean)
-			Expect(mean).To(And(BeNumerically(">", 0), BeNumerically("<=", longest.Seconds())), "seconds until a change arrived, on average; the node is %s old", longest)
+			Expect(mean).To(And(BeNumerically(">", 0), BeNumerically("<=", longest.Seconds())),
+				"seconds until a change arrived, on average; the node is %s old", longest)
 		})
 })

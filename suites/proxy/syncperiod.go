@@ -12,7 +12,8 @@ import (
 )
 
 var _ = ginkgo.Describe("syncPeriod", func() {
-	check.It(spec.ProxySyncPeriodInterference, "is how long it takes at most until rules that somebody flushed are back", check.Also(spec.ProxySyncConfigurable),
+	check.It(spec.ProxySyncPeriodInterference, "is how long it takes at most until rules that somebody flushed are back",
+		check.Also(spec.ProxySyncConfigurable),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", SyncPeriod: "2s"})
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)

@@ -52,11 +52,13 @@ type Fabric struct {
 
 // prompt lifts the limits on ICMP errors, without which some refusals look like silence.
 var prompt = map[string]string{
-	"net/ipv4/icmp_ratelimit":    "0",
-	"net/ipv4/icmp_msgs_per_sec": "100000",
-	"net/ipv4/icmp_msgs_burst":   "10000",
-	"net/ipv6/icmp/ratelimit":    "0",
-	"net/sctp/cookie_hmac_alg":   "none", // what is the default is not there in every kernel that has SCTP
+	"net/ipv4/icmp_ratelimit":                      "0",
+	"net/ipv4/icmp_msgs_per_sec":                   "100000",
+	"net/ipv4/icmp_msgs_burst":                     "10000",
+	"net/ipv6/icmp/ratelimit":                      "0",
+	"net/netfilter/nf_conntrack_udp_timeout":       "15",
+	"net/netfilter/nf_conntrack_tcp_timeout_close": "1",    // seconds; kube-proxy looks through the connections with every sync
+	"net/sctp/cookie_hmac_alg":                     "none", // what is the default is not there in every kernel that has SCTP
 }
 
 // nodeSysctls make a namespace a router for its pods.
