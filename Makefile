@@ -1,10 +1,10 @@
-# Everything here needs Go 1.26 and make; nothing is downloaded but Go modules.
+# Everything here needs Go 1.26 and make; nothing is downloaded but Go modules. lab-proxy needs iptables and nftables on the machine.
 BIN        := bin/conformance
 REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: conformance build test lab lab-repeat selftest verify generate fuzz bench lint cross clean
+.PHONY: conformance build test lab lab-proxy lab-repeat selftest verify generate fuzz bench lint cross clean
 
 ## conformance: build, run everything on the reference, print the verdict and where the reports are
 conformance: build
@@ -13,20 +13,27 @@ conformance: build
 build:
 	go build -o $(BIN) ./cmd/conformance
 
-## test: unit tests, and both suites on the reference; no root, no network beyond Go modules
+## test: unit tests, and all suites on the reference; no root, no network beyond Go modules
 test: build
 	go test ./...
 	cd docs/examples/allocator && go test ./...
 	$(BIN) run --report-dir $(REPORT_DIR)/reference
 
-## lab: both suites on the real API server, for each of VERSIONS (built from Go modules the first time)
+## lab: allocation and apischema on the real API server, for each of VERSIONS (built from Go modules the first time)
 lab: build
-	for v in $(VERSIONS); do $(BIN) run --tier lab --kubernetes-version $$v --report-dir $(REPORT_DIR)/lab-$$v || exit $$?; done
+	for v in $(VERSIONS); do $(BIN) run --tier lab --suite allocation --suite apischema --kubernetes-version $$v --report-dir $(REPORT_DIR)/lab-$$v || exit $$?; done
 
-## lab-repeat: RUNS lab runs in a row; fails if a verdict differs from run to run
-RUNS ?= 50
+## lab-proxy: the proxy suite on a real kube-proxy, in each of PROXY_MODES (needs iptables and nftables)
+PROXY_MODES ?= iptables nftables
+lab-proxy: build
+	for m in $(PROXY_MODES); do $(BIN) run --tier lab --suite proxy --proxy-mode $$m --report-dir $(REPORT_DIR)/lab-$$m || exit $$?; done
+
+## lab-repeat: RUNS lab runs in a row of SUITES in PROXY_MODE; fails if a verdict differs from run to run
+RUNS       ?= 50
+SUITES     ?= allocation,apischema
+PROXY_MODE ?= iptables
 lab-repeat: build
-	go run ./hack/labrepeat -n $(RUNS) $(BIN) run --tier lab
+	go run ./hack/labrepeat -n $(RUNS) $(BIN) run --tier lab --suite $(SUITES) --proxy-mode $(PROXY_MODE)
 
 ## selftest: the checks against every fault
 selftest: build

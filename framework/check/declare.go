@@ -36,6 +36,7 @@ type Declaration struct {
 
 	Traffic bool `json:"traffic,omitempty"` // it sends traffic, and so needs a data plane
 
+	alone      bool
 	needs      []spec.Capability
 	versions   []string
 	exclusive  bool
@@ -105,6 +106,10 @@ func Also(ids ...spec.ID) Option {
 
 // Slow leaves the check out unless the run asks for slow checks.
 func Slow() Option { return func(d *Declaration) { d.Slow = true } }
+
+// Alone runs the check while no other one runs: for what a machine that is busy with others cannot tell, such as a second that
+// somebody waits from a second that he works. Such checks come last.
+func Alone() Option { return func(d *Declaration) { d.alone = true } }
 
 // Timeout replaces DefaultTimeout.
 func Timeout(t time.Duration) Option { return func(d *Declaration) { d.Timeout = t } }
@@ -190,9 +195,13 @@ func It(id spec.ID, text string, args ...any) {
 		if cidr != "" {
 			full += " [" + cidr + "]"
 		}
-		ginkgo.It(full, labels, ginkgo.NodeTimeout(d.Timeout), func(ctx ginkgo.SpecContext) {
+		decorators := []any{labels, ginkgo.NodeTimeout(d.Timeout)}
+		if d.alone {
+			decorators = append(decorators, ginkgo.Serial)
+		}
+		ginkgo.It(full, append(decorators, func(ctx ginkgo.SpecContext) {
 			run(ctx, &d, cidr, body)
-		})
+		})...)
 	}
 }
 

@@ -36,7 +36,7 @@ type Prober struct {
 	closed bool
 	named  map[connectionName]*connection
 	flows  map[flow]bool
-	fresh  map[candidate.Client]int // the source port of the last datagram that left the choice to the prober
+	fresh  map[candidate.Client]int // the source port of the last shot that left the choice to the prober
 }
 
 // connectionName names a connection: clients have names of their own.
@@ -170,18 +170,26 @@ var errClosed = errors.New("the prober is closed")
 
 // establish opens the socket of a connection.
 func (p *Prober) establish(ctx context.Context, in Namespace, c *connection, probe *candidate.Probe, source netip.AddrPort) error {
-	if probe.Protocol == corev1.ProtocolUDP {
-		if source.Port() == 0 {
-			source = netip.AddrPortFrom(source.Addr(), p.freshPort(probe.From))
+	var s *socket
+	var err error
+	for try := 0; ; try++ {
+		from := source
+		if from.Port() == 0 {
+			from = netip.AddrPortFrom(source.Addr(), p.freshPort(probe.From))
 		}
-		if err := p.claim(c, flow{probe.From, source, probe.To}); err != nil {
+		if probe.Protocol == corev1.ProtocolUDP {
+			if err := p.claim(c, flow{probe.From, from, probe.To}); err != nil {
+				return err
+			}
+		}
+		if s, err = dial(ctx, in, probe, from, probe.To, probe.Timeout); err == nil {
+			break
+		}
+		p.release(c)
+		taken := errors.Is(err, unix.EADDRINUSE) || errors.Is(err, networkError{unix.EADDRNOTAVAIL}) // at bind, at connect
+		if !taken || source.Port() != 0 || try == triesForPort {
 			return err
 		}
-	}
-	s, err := dial(ctx, in, probe, source, probe.To, probe.Timeout)
-	if err != nil {
-		p.release(c)
-		return err
 	}
 	if probe.Protocol != corev1.ProtocolUDP {
 		c.reader = bufio.NewReaderSize(c, maxLine)
@@ -203,8 +211,11 @@ const (
 	freshPorts     = 28232
 )
 
+// triesForPort is how many ports are tried that somebody else in the namespace has taken.
+const triesForPort = 16
+
 // freshPort returns a source port that the client has not used for as long as there are others. The kernel would choose at random, and hit a flow
-// that conntrack still remembers with the backend that it had.
+// that conntrack still remembers with the backend that it had, or a connection of which a backend has not seen the end.
 func (p *Prober) freshPort(from candidate.Client) uint16 {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -174,9 +174,6 @@ func open(in Namespace, protocol corev1.Protocol, source, to netip.AddrPort) (fd
 			options = append(options, [3]int{unix.SOL_IPV6, unix.IPV6_RECVERR, 1})
 		}
 	}
-	if protocol == corev1.ProtocolTCP && source.Port() == 0 {
-		options = append(options, [3]int{unix.SOL_IP, unix.IP_BIND_ADDRESS_NO_PORT, 1}) // else an address has not ports enough for all peers
-	}
 	if err := set(fd, options...); err != nil {
 		return -1, err
 	}

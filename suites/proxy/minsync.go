@@ -81,7 +81,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			check.Deciding(func() { syncedWithin(before, after, period) }, spec.ProxySyncMergesChanges, spec.ProxySyncMinPeriod)
 		})
 
-	check.It(spec.ProxySyncMinPeriodZero, "of zero lets one sync follow another at once", check.Needs(spec.ProxyMetrics),
+	check.It(spec.ProxySyncMinPeriodZero, "of zero lets one sync follow another at once", check.Needs(spec.ProxyMetrics), check.Alone(),
 		func(ctx context.Context, net *check.Network) {
 			// The shortest time that stands for a period which somebody waits for; one second is the default.
 			const waiting, changes = 900 * time.Millisecond, 5
@@ -96,9 +96,9 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 				"the shortest time between syncs that brought two changes, out of %d, with a minSyncPeriod of 0s", changes)
 		})
 
-	check.It(spec.ProxySyncMinPeriodDefault, "is one second where the configuration does not name it", check.Needs(spec.ProxyMetrics),
+	check.It(spec.ProxySyncMinPeriodDefault, "is one second where the configuration does not name it", check.Needs(spec.ProxyMetrics), check.Alone(),
 		func(ctx context.Context, net *check.Network) {
-			const period, changes = time.Second, 4
+			const period, changes = time.Second, 3
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: "default"})
 			s := newSwitching(ctx, net, "app", node.Name)
 			before := metricsOf(ctx, net, node.Name)
