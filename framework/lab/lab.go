@@ -135,10 +135,14 @@ func binariesIn(ctx context.Context, dir, want string, components []Component) (
 		return version{}, nil, err
 	}
 	b := &Binaries{Dir: dir}
+	var missing []string
 	for _, c := range components {
 		if info, err := os.Stat(b.Path(c)); err != nil || !info.Mode().IsRegular() {
-			return version{}, nil, fmt.Errorf("the folder %s has no program %s: put it there, or name no folder to have everything built", dir, binaryName(c))
+			missing = append(missing, binaryName(c))
 		}
+	}
+	if len(missing) > 0 {
+		return version{}, nil, fmt.Errorf("the folder %s has no program %s: put it there, or name no folder to have everything built", dir, strings.Join(missing, ", nor "))
 	}
 	if b.Version, err = reportedVersion(ctx, b.Path(APIServer)); err != nil {
 		return version{}, nil, err

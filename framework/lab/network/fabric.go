@@ -120,11 +120,30 @@ func NewFabric() (*Fabric, error) {
 // Gateway is the address of the bridge: where nodes reach the API server.
 func (f *Fabric) Gateway() netip.Addr { return hostAddress(0, rootHosts, 1).Addr() }
 
-// Close removes the bridge.
+// Close removes the bridge and what is plugged into it.
 func (f *Fabric) Close() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
 	defer f.root.Close()
+	for _, o := range f.outsides {
+		f.unplug(o.link())
+	}
+	for _, n := range f.nodes {
+		f.unplug(n.link())
+	}
 	return f.root.links.LinkDel(f.bridge)
 }
+
+// unplug removes a cable to the bridge, if it is still there.
+func (f *Fabric) unplug(name string) {
+	if l, err := f.root.links.LinkByName(name); err == nil {
+		_ = f.root.links.LinkDel(l) // it may go with its other end at this moment
+	}
+}
+
+// link is the name of the cable to the bridge.
+func (n *Node) link() string    { return fmt.Sprintf("node%d", n.index) }
+func (o *Outside) link() string { return fmt.Sprintf("outside%d", o.gateway.index) }
 
 // hostAddress is an address on the bridge, with the length of its range.
 func hostAddress(family int, third, last byte) netip.Prefix {
@@ -185,7 +204,7 @@ func (f *Fabric) AddNode() (_ *Node, err error) {
 			n.Namespace.Close()
 		}
 	}()
-	if n.uplink, err = f.plug(n.Namespace, fmt.Sprintf("node%d", index), nodeKind, uint32(index)); err != nil {
+	if n.uplink, err = f.plug(n.Namespace, n.link(), nodeKind, uint32(index)); err != nil {
 		return nil, err
 	}
 	for i := range hostRanges {
@@ -257,9 +276,7 @@ func (n *Node) Remove() {
 			other.unroute(r)
 		}
 	}
-	if l, err := f.root.links.LinkByName(fmt.Sprintf("node%d", n.index)); err == nil {
-		_ = f.root.links.LinkDel(l)
-	}
+	f.unplug(n.link())
 	n.Namespace.Close()
 }
 
@@ -360,7 +377,7 @@ func (f *Fabric) AddOutside(gateway *Node, count int) (_ *Outside, err error) {
 			o.Namespace.Close()
 		}
 	}()
-	eth, err := f.plug(o.Namespace, fmt.Sprintf("outside%d", gateway.index), outsideKind, uint32(gateway.index))
+	eth, err := f.plug(o.Namespace, o.link(), outsideKind, uint32(gateway.index))
 	if err != nil {
 		return nil, err
 	}
@@ -400,9 +417,7 @@ func (o *Outside) Remove() {
 			n.unroute(r)
 		}
 	}
-	if l, err := f.root.links.LinkByName(fmt.Sprintf("outside%d", o.gateway.index)); err == nil {
-		_ = f.root.links.LinkDel(l)
-	}
+	f.unplug(o.link())
 	o.Namespace.Close()
 }
 

@@ -1,0 +1,62 @@
+package lab
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+func TestKubeProxyConfiguration(t *testing.T) {
+	pods := prefixes("10.244.0.0/16", "fd00::/48")
+	read := func(mode string, p candidate.ProxyConfiguration) map[string]any {
+		t.Helper()
+		content, err := kubeProxyConfiguration("node-1", "/kubeconfig", mode, pods, p)
+		must(t, err)
+		var out map[string]any
+		must(t, yaml.UnmarshalStrict(content, &out))
+		return out
+	}
+	section := func(c map[string]any, mode string) map[string]any { s, _ := c[mode].(map[string]any); return s }
+
+	shared := read("nftables", candidate.ProxyConfiguration{})
+	if shared["mode"] != "nftables" || shared["hostnameOverride"] != "node-1" || shared["clusterCIDR"] != "10.244.0.0/16,fd00::/48" {
+		t.Errorf("shared nodes: %v", shared)
+	}
+	if got := section(shared, "nftables")["minSyncPeriod"]; got != labSyncPeriod {
+		t.Errorf("minSyncPeriod of shared nodes: %v", got)
+	}
+	own := read("iptables", candidate.ProxyConfiguration{
+		Mode: "ipvs", Scheduler: "lc", MinSyncPeriod: "3s", SyncPeriod: "9s", NodePortAddresses: []string{"primary"}, FeatureGates: map[string]bool{"A": false},
+	})
+	if s := section(own, "ipvs"); own["mode"] != "ipvs" || s["scheduler"] != "lc" || s["minSyncPeriod"] != "3s" || s["syncPeriod"] != "9s" || own["iptables"] != nil {
+		t.Errorf("a node of a check's own: %v", own)
+	}
+	if gates, _ := own["featureGates"].(map[string]any); gates["A"] != false || len(own["nodePortAddresses"].([]any)) != 1 {
+		t.Errorf("gates and addresses: %v", own)
+	}
+	if s := section(read("iptables", candidate.ProxyConfiguration{MinSyncPeriod: proxyDefault, SyncPeriod: proxyDefault}), "iptables"); len(s) != 0 {
+		t.Errorf("what is left to kube-proxy is not written: %v", s)
+	}
+}
+
+func TestProxyCommandFillsItsPlaceholders(t *testing.T) {
+	got := proxyCommand("proxy --kc={kubeconfig} {node} {pod-cidr} {other}", "n1", "/k", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/48")})
+	if want := "proxy --kc=/k n1 10.0.0.0/8,fd00::/48 {other}"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAModeWhoseProgramsAreMissingSaysWhatToInstall(t *testing.T) {
+	ProxyModes["fantasy"] = map[string]string{"no-such-program": "no-such-package"}
+	defer delete(ProxyModes, "fantasy")
+	if err := checkPrograms(ProxyOptions{Mode: "fantasy"}); err == nil || !strings.Contains(err.Error(), "apt-get install no-such-package") {
+		t.Errorf("got %v", err)
+	}
+	if err := checkPrograms(ProxyOptions{Mode: "fantasy", Command: "mine"}); err != nil {
+		t.Errorf("a proxy of its own needs none of kube-proxy's programs: %v", err)
+	}
+}

@@ -1,0 +1,120 @@
+//go:build linux
+
+package network
+
+import (
+	"context"
+	"net/netip"
+	"os"
+	"os/exec"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/traffic"
+)
+
+// insideVariable marks the process that runs the tests in namespaces of its own.
+const insideVariable = "NETWORK_TEST_INSIDE"
+
+// TestMain runs the tests again in network and mount namespaces of their own, as an ordinary user would.
+func TestMain(m *testing.M) {
+	if os.Getenv(insideVariable) != "" {
+		if err := SetLoopbackUp(); err != nil {
+			panic(err)
+		}
+		os.Exit(m.Run())
+	}
+	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
+	cmd.Env = append(os.Environ(), insideVariable+"=1")
+	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags:  syscall.CLONE_NEWNET | syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
+		UidMappings: []syscall.SysProcIDMap{{HostID: os.Geteuid(), Size: 1}}, GidMappings: []syscall.SysProcIDMap{{HostID: os.Getegid(), Size: 1}},
+	}
+	if err := cmd.Start(); err != nil {
+		println("the tests need a machine that lets this user make network namespaces:", err.Error())
+		os.Exit(1)
+	}
+	if cmd.Wait() != nil {
+		os.Exit(1)
+	}
+}
+
+func must[T any](v T, err error) func(*testing.T) T {
+	return func(t *testing.T) T {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+// TestEverybodyReachesEveryPod builds two nodes with a pod each, and looks from pods, hosts and outside, in both families.
+func TestEverybodyReachesEveryPod(t *testing.T) {
+	f := must(NewFabric())(t)
+	defer f.Close()
+	var nodes []*Node
+	var pods []*Pod
+	for range 2 {
+		n := must(f.AddNode())(t)
+		p := must(n.AddPod())(t)
+		name := candidate.PodName{Name: p.Addresses[0].String()}
+		server := must(traffic.Serve(name, []candidate.PodPort{{Protocol: corev1.ProtocolTCP, Number: 80}, {Protocol: corev1.ProtocolUDP, Number: 80}}, p.Do))(t)
+		defer server.Close()
+		nodes, pods = append(nodes, n), append(pods, p)
+	}
+	outside := must(f.AddOutside(nodes[1], 3))(t)
+	late := must(f.AddNode())(t) // has to be told of everything that is there
+	latePod := must(late.AddPod())(t)
+
+	clients := map[string]struct {
+		in     *Namespace
+		source []netip.Addr
+	}{
+		"pod 1": {pods[0].Namespace, pods[0].Addresses}, "pod 2": {pods[1].Namespace, pods[1].Addresses}, "late pod": {latePod.Namespace, latePod.Addresses},
+		"host 1": {nodes[0].Namespace, nodes[0].Addresses}, "late host": {late.Namespace, late.Addresses},
+		"outside": {outside.Namespace, []netip.Addr{outside.Addresses[0][2], outside.Addresses[1][2]}},
+	}
+	for who, c := range clients {
+		for _, p := range pods {
+			for family, to := range p.Addresses {
+				for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
+					var prober traffic.Prober
+					probe := candidate.Probe{To: netip.AddrPortFrom(to, 80), Protocol: protocol, Timeout: candidate.DefaultProbeTimeout * 10}
+					o := prober.Send(context.Background(), c.in.Do, probe, c.source[family])[0]
+					if o.Result != candidate.Answered || o.Pod.Name != p.Addresses[0].String() || o.Source.Addr().Unmap() != c.source[family] {
+						t.Errorf("%s to %s/%s: %+v, want an answer that was seen from %s", who, to, protocol, o, c.source[family])
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestWhatIsRemovedIsGone removes a pod and a node, and takes their numbers again.
+func TestWhatIsRemovedIsGone(t *testing.T) {
+	f := must(NewFabric())(t)
+	defer f.Close()
+	n := must(f.AddNode())(t)
+	p := must(n.AddPod())(t)
+	first := p.Addresses[0]
+	p.Remove()
+	if again := must(n.AddPod())(t); again.Addresses[0] != first {
+		t.Errorf("the next pod has %s, not %s again", again.Addresses[0], first)
+	} else {
+		again.Remove()
+	}
+	links := must(n.links.LinkList())(t)
+	if len(links) != 2 { // lo and the uplink
+		t.Errorf("the node still has %d interfaces", len(links))
+	}
+	address := n.Addresses[0]
+	n.Remove()
+	if again := must(f.AddNode())(t); again.Addresses[0] != address {
+		t.Errorf("the next node has %s, not %s again", again.Addresses[0], address)
+	}
+}
