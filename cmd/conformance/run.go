@@ -26,6 +26,7 @@ type runFlags struct {
 	parallel     int
 	reportDir    string
 	expectations string
+	declared     string // file
 	seed         int64
 }
 
@@ -55,6 +56,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 12 on a lab with traffic, 4 elsewhere)")
 	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for junit_01.xml and report.json")
 	flags.StringVar(&f.expectations, "expectations", "", "file of known deviations (default: the published list for the candidate); \"none\" uses no list")
+	flags.StringVar(&f.declared, "implementation", "", "file in which an implementation says which features it claims and what it does where the specification leaves room (fixtures/implementation.example.yaml)")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of random choices (default: a new one, printed)")
 	return cmd
 }
@@ -65,6 +67,16 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	if f.seed == 0 {
 		f.seed = rand.Int64N(1<<31-1) + 1
+	}
+	var says *implementation
+	if f.declared != "" {
+		var err error
+		if says, err = readImplementation(f.declared); err != nil {
+			return usage("%w", err)
+		}
+		if len(f.Features) == 0 {
+			f.Features = says.Features
+		}
 	}
 	planned := runner.Plan(f.Selection)
 	if err := f.Selection.Validate(check.Declarations()); err != nil {
@@ -99,6 +111,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 			fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
 		}
 	}()
+	if says != nil {
+		c = declared{c, says}
+	}
 	what := c.Describe()
 	if f.expectations == "" && len(what.Faults) == 0 {
 		if expectations, err = report.PublishedExpectations(what.Implementation); err != nil {

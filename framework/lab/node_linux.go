@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/lab/network"
@@ -45,22 +46,34 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 		return nil, err
 	}
 	if proxy.Absent {
-		return n, nil
+		return n, n.label(ctx)
 	}
 	if err := n.startProxy(proxy); err != nil {
 		return nil, err
 	}
-	if w.lab.proxy.Command != "" {
-		return n, nil // nothing is known of when it is ready: checks converge
+	if w.lab.proxy.Command == "" { // of another proxy nothing is known of when it is ready: checks converge
+		if err := n.waitSynchronised(ctx); err != nil {
+			return nil, err
+		}
 	}
-	return n, n.waitSynchronised(ctx)
+	return n, n.label(ctx)
+}
+
+// label sets the zone of the node. It comes after the proxy has started, as it does where a cloud provider sets it: kube-proxy may miss the zone that
+// a node has from the beginning, see the deviations of proxy-topology-hints-used.
+func (n *node) label(ctx context.Context) error {
+	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, corev1.LabelTopologyZone, n.zone)
+	if _, err := n.world.api.CoreV1().Nodes().Patch(ctx, n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+		return fmt.Errorf("label node %s: %w", n.name, err)
+	}
+	return nil
 }
 
 // register makes the Node object as a kubelet would.
 func (n *node) register(ctx context.Context) error {
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: map[string]string{
-			corev1.LabelHostname: n.name, corev1.LabelTopologyZone: n.zone, corev1.LabelOSStable: "linux",
+			corev1.LabelHostname: n.name, corev1.LabelOSStable: "linux",
 		}},
 	}
 	for _, r := range n.network.PodRanges {

@@ -179,6 +179,7 @@ type Node struct {
 	uplink netlink.Link
 	mu     sync.Mutex
 	pods   map[byte]bool
+	taken  int // counts addresses that were given to pods
 }
 
 // MaxNodes is how many nodes there can be at a time.
@@ -327,11 +328,20 @@ func (n *Node) AddPod() (_ *Pod, err error) {
 	return p, nil
 }
 
-// takeNumber reserves the last byte of a pod's addresses.
+// The last bytes of pods' addresses.
+const (
+	firstPod = 2
+	podCount = 253
+)
+
+// takeNumber reserves the last byte of a pod's addresses: the one after the last that was taken, so that an address comes again only when
+// nobody remembers who had it.
 func (n *Node) takeNumber() (byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	for i := byte(2); i < 255; i++ {
+	for range podCount {
+		i := byte(firstPod + n.taken%podCount)
+		n.taken++
 		if !n.pods[i] {
 			n.pods[i] = true
 			return i, nil
