@@ -92,20 +92,25 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 		if !n.virtual {
 			passed = time.Since(start)
 		}
-		met := allMet(cases, outcomes)
+		judged, met := cases, allMet(cases, outcomes)
 		if met {
 			if held++; held == 1 {
 				first = passed
 			}
-			if within == 0 || n.confirmed(ctx, cases, probes, &outcomes) {
+			again, looked := cases, outcomes
+			if within > 0 {
+				again, looked = n.lookAgain(ctx, cases, probes)
+			}
+			if allMet(again, looked) {
 				n.control(ctx, cases)
 				record(what, first)
 				return outcomes
 			}
+			judged, outcomes = again, looked
 		}
 		if !met && passed >= within || held > flaps {
 			n.control(ctx, cases)
-			n.fail(ctx, what, within, held, cases, outcomes)
+			n.fail(ctx, what, within, held, judged, outcomes)
 		}
 		if n.virtual {
 			passed += pause
@@ -167,21 +172,19 @@ func (n *Network) sendExcept(ctx context.Context, known map[int][]candidate.Outc
 	return outcomes
 }
 
-// confirmed looks again, with few shots, and reports whether the cases still hold. If they do not, outcomes are those of this look.
-func (n *Network) confirmed(ctx context.Context, cases []Case, probes []candidate.Probe, outcomes *[][]candidate.Outcome) bool {
+// lookAgain sends few shots and returns what is demanded of them, and their outcomes.
+func (n *Network) lookAgain(ctx context.Context, cases []Case, probes []candidate.Probe) ([]Case, [][]candidate.Outcome) {
 	ginkgo.GinkgoHelper()
 	cases, probes = slices.Clone(cases), slices.Clone(probes)
 	for i := range cases {
 		if still, ok := cases[i].Want.again(); ok {
+			if still.Text == "" {
+				still.Text = cases[i].Want.Text
+			}
 			cases[i].Want, probes[i].Count = still, min(probes[i].Count, shotsAgain)
 		}
 	}
-	again := n.Send(ctx, probes...)
-	if allMet(cases, again) {
-		return true
-	}
-	*outcomes = again
-	return false
+	return cases, n.Send(ctx, probes...)
 }
 
 func allMet(cases []Case, outcomes [][]candidate.Outcome) bool {
@@ -288,7 +291,7 @@ func (n *Network) control(ctx context.Context, cases []Case) {
 		}
 		to := Address(pod.Addresses, family)
 		if !to.IsValid() {
-			continue
+			Abort("no control: pod %s has no address of family %s", pod.Name, family)
 		}
 		p := candidate.Probe{From: c.From, To: netip.AddrPortFrom(to, BackendPort), Protocol: corev1.ProtocolTCP, Count: 1, Timeout: 10 * time.Second}
 		negative := p

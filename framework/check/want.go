@@ -82,7 +82,7 @@ func AnsweredByEach(pods ...candidate.Pod) Want {
 }
 
 // Evenly demands that the shots are answered by the pods, each with the same probability at random. Shares may differ from
-// even by what FalseAlarm allows (Hoeffding's bound over all pods); shots is as many as tell a share of half or of double.
+// even by what FalseAlarm allows (Hoeffding's bound over all pods); with this many shots that is half of an even share, so a pod with twice its share or with none is always found.
 func Evenly(pods ...candidate.Pod) Want {
 	n := float64(len(pods))
 	// P(|share - 1/n| > t) <= 2 exp(-2 shots t²) for each pod; t is half of an even share.

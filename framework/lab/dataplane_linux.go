@@ -32,6 +32,7 @@ type world struct {
 	kubeconfig  string
 	path        string // where proxies find programs
 	shared      []*node
+	complete    bool // all shared nodes are there
 
 	mu       sync.Mutex
 	outside  map[*node]*network.Outside
@@ -106,6 +107,7 @@ func (l *Lab) startWorld(ctx context.Context) (_ *world, err error) {
 		})
 	}
 	started.Wait()
+	w.complete = true
 	return w, errors.Join(errs...)
 }
 

@@ -45,8 +45,13 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 	if err := n.register(ctx); err != nil {
 		return nil, err
 	}
+	if w.complete { // a node without a zone, be it for a moment, would take topology-aware hints from all Services
+		if err := n.label(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if proxy.Absent {
-		return n, n.label(ctx)
+		return n, nil
 	}
 	if err := n.startProxy(proxy); err != nil {
 		return nil, err
@@ -59,7 +64,7 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 	return n, n.label(ctx)
 }
 
-// label sets the zone of the node. It comes after the proxy has started, as it does where a cloud provider sets it: kube-proxy may miss the zone that
+// label sets the zone of the node. For the shared ones it comes after the proxy has started, as it does where a cloud provider sets it: kube-proxy may miss the zone that
 // a node has from the beginning, see the deviations of proxy-topology-hints-used.
 func (n *node) label(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, corev1.LabelTopologyZone, n.zone)

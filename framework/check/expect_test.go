@@ -1,0 +1,387 @@
+package check
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/ginkgo/v2/formatter"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+func TestDescribeSumsOutcomesUp(t *testing.T) {
+	refused, dropped := met(candidate.Refused), met(candidate.Dropped)
+	kinds := []candidate.Outcome{by("a"), by("b"), by("c"), by("d"), refused, dropped, met(candidate.Reset), met(candidate.Unreachable)}
+	for want, os := range map[string][]candidate.Outcome{
+		"nothing sent":                        nil,
+		"1× by a on 8080, seen from 10.0.0.1": {by("a")},
+		"3× dropped, 2× by a on 8080, seen from 10.0.0.1, 1× refused": {by("a"), dropped, refused, dropped, by("a"), dropped},
+		"2× HTTP 503, 1× dropped":                                     {httpCode(503), dropped, httpCode(503)},
+		"1× by a on 8080, seen from 10.0.0.1, 1× by b on 8080, seen from 10.0.0.1, 1× by c on 8080, seen from 10.0.0.1, " +
+			"1× by d on 8080, seen from 10.0.0.1, 1× refused, 1× dropped, 2 more kinds": kinds,
+	} {
+		if got := describe(os); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+	many := make([]candidate.Outcome, 10000)
+	for i := range many {
+		many[i] = kinds[i%len(kinds)]
+	}
+	if got := describe(many); len(got) > 350 {
+		t.Errorf("10000 outcomes are described in %d bytes: %s", len(got), got)
+	}
+}
+
+func TestMatrixMarksWhatIsUnmet(t *testing.T) {
+	cases := []Case{
+		{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a"))},
+		{From: Outside("node-1"), To: netip.MustParseAddrPort("203.0.113.1:30080"), Protocol: corev1.ProtocolUDP, Want: Dropped()},
+		{From: From(podNamed("client")), To: vip, Path: "/healthz", Want: Status(200)},
+	}
+	outcomes := [][]candidate.Outcome{{by("a")}, {by("b")}, {httpCode(503)}}
+	want := strings.Join([]string{
+		"after this: the Service is created",
+		"not met within 30s",
+		"   client             to                        expected       observed",
+		"✓  host of node-0     10.96.0.7:80/TCP          answered by a  1× by a on 8080, seen from 10.0.0.1",
+		"✗  outside by node-1  203.0.113.1:30080/UDP     dropped        1× by b on 8080, seen from 10.0.0.1",
+		"✗  pod client         10.96.0.7:80/TCP/healthz  HTTP 200       1× HTTP 503",
+	}, "\n")
+	if got := matrixOf("the Service is created", 30*time.Second, 0, cases, outcomes); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+	if now := matrixOf("a node has gone", 0, 0, cases, outcomes); !strings.HasPrefix(now, "at this time: a node has gone\nnot met\n") {
+		t.Errorf("got\n%s", now)
+	}
+	flapped := matrixOf("a node has gone", time.Second, flaps+1, cases, outcomes)
+	if !strings.HasPrefix(flapped, "after this: a node has gone\nthe demand held 4 times and each time ceased to hold\n") {
+		t.Errorf("got\n%s", flapped)
+	}
+}
+
+// scripted is a candidate whose data plane answers as a check of this file says.
+type scripted struct {
+	api *httptest.Server
+
+	mu    sync.Mutex
+	pods  map[netip.Addr]candidate.Pod
+	shots func(p candidate.Probe, shot int) candidate.Outcome // nil answers honestly
+	looks int                                                 // calls of Send
+	spent time.Duration                                       // on its virtual clock
+}
+
+func newScripted() *scripted {
+	// Enough of an API for the namespace of a check.
+	api := func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		kind := map[bool]string{true: "ServiceList", false: "Namespace"}[strings.HasSuffix(r.URL.Path, "/services")]
+		_ = json.NewEncoder(w).Encode(map[string]any{"kind": kind, "apiVersion": "v1", "metadata": map[string]any{}})
+	}
+	return &scripted{api: httptest.NewServer(http.HandlerFunc(api))}
+}
+
+func (s *scripted) Describe() candidate.Description {
+	return candidate.Description{Implementation: "scripted", Version: "v1.37.1", Capabilities: []spec.Capability{spec.DataPlane, spec.VirtualClock}}
+}
+func (s *scripted) Close(context.Context) error { return nil }
+func (s *scripted) ControlPlane(context.Context, candidate.Request) (candidate.ControlPlane, error) {
+	return nil, candidate.Unavailable("data planes only")
+}
+
+// DataPlane begins anew for each check.
+func (s *scripted) DataPlane(context.Context, candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.pods, s.shots, s.looks, s.spent = map[netip.Addr]candidate.Pod{}, nil, 0, 0
+	return &scriptedPlane{scripted: s}, nil
+}
+
+// scriptedPlane panics where a check calls what is not written here.
+type scriptedPlane struct {
+	candidate.DataPlane
+	*scripted
+}
+
+func (p *scriptedPlane) Access() candidate.Access { return candidate.Access{URL: p.api.URL} }
+func (p *scriptedPlane) ServiceCIDRs() []netip.Prefix {
+	return []netip.Prefix{netip.MustParsePrefix("10.96.0.0/24")}
+}
+func (p *scriptedPlane) Nodes() []candidate.Node {
+	return []candidate.Node{{Name: "node-0"}, {Name: "node-1"}, {Name: "node-2"}}
+}
+func (p *scriptedPlane) ExternalAddresses() []netip.Addr { return nil }
+func (p *scriptedPlane) Release()                        {}
+func (p *scriptedPlane) Diagnose(_ context.Context, a netip.Addr) (string, error) {
+	return "the rules of " + a.String(), nil
+}
+
+func (p *scriptedPlane) StartPod(_ context.Context, pod candidate.Pod) (candidate.Pod, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a := netip.AddrFrom4([4]byte{10, 1, 0, byte(1 + len(p.pods))})
+	pod.Addresses = []netip.Addr{a}
+	p.pods[a] = pod
+	return pod, nil
+}
+
+func (p *scriptedPlane) Pass(_ context.Context, d time.Duration) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.spent += d
+	return nil
+}
+
+func (p *scriptedPlane) Send(_ context.Context, probes []candidate.Probe) ([][]candidate.Outcome, error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.looks++
+	outcomes := make([][]candidate.Outcome, len(probes))
+	for i, probe := range probes {
+		for shot := range max(1, probe.Count) {
+			if p.shots != nil {
+				outcomes[i] = append(outcomes[i], p.shots(probe, shot))
+			} else {
+				outcomes[i] = append(outcomes[i], p.honest(probe))
+			}
+		}
+	}
+	return outcomes, nil
+}
+
+// honest answers at the pods' own addresses and drops the rest.
+func (s *scripted) honest(p candidate.Probe) candidate.Outcome {
+	pod, ok := s.pods[p.To.Addr()]
+	switch {
+	case !ok:
+		return met(candidate.Dropped)
+	case int(p.To.Port()) != BackendPort:
+		return met(candidate.Refused)
+	}
+	return candidate.Outcome{Result: candidate.Answered, Pod: pod.PodName, PodPort: BackendPort, Source: netip.MustParseAddrPort("10.0.0.1:40000")}
+}
+
+var (
+	script = newScripted()
+	vip    = netip.MustParseAddrPort("10.96.0.7:80")
+)
+
+// judged is what must come of a check of this file.
+type judged struct {
+	verdict Verdict
+	reason  string   // begins so
+	message []string // of a failure, in this order
+	look    func(t *testing.T, f finding)
+}
+
+var judgements = map[string]judged{}
+
+// it declares a check that is to be judged so.
+func it(text string, body TrafficBody, want judged) {
+	const id = "proxy-clusterip-reachable"
+	judgements[id+": "+text] = want
+	It(id, text, body)
+}
+
+func hasControls(r *Result) bool {
+	return slices.ContainsFunc(r.Evidence, func(e Evidence) bool { return e.Name == "controls" })
+}
+
+var _ = ginkgo.Describe("a demand on traffic", func() {
+	silence := Case{From: Host("node-0"), To: vip, Want: Dropped()}
+
+	it("that is silent holds beside controls", func(ctx context.Context, net *Network) {
+		net.Expect(ctx, "nothing", silence)
+	}, judged{verdict: Conformant, look: func(t *testing.T, f finding) {
+		if !hasControls(f.Result) {
+			t.Errorf("no controls among %+v", f.Evidence)
+		}
+	}})
+	it("that is silent is not proven by a client that reaches nothing", func(ctx context.Context, net *Network) {
+		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Dropped) }
+		net.Expect(ctx, "nothing", silence)
+	}, judged{verdict: Unknown, reason: "positive control: the client in the host of node-0 does not reach pod control-"})
+	it("that is silent and must hold at once is not proven by a client that reaches nothing", func(ctx context.Context, net *Network) {
+		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Refused) }
+		net.ExpectNow(ctx, "nothing", Case{From: Outside("node-1"), To: vip, Want: Unanswered()})
+	}, judged{verdict: Unknown, reason: "positive control: the client in the outside by node-1 does not reach pod control-"})
+	it("that is silent is not proven where the wrong pod answers the control", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			if p.To == vip {
+				return met(candidate.Dropped)
+			}
+			return by("another")
+		}
+		net.Expect(ctx, "nothing", silence)
+	}, judged{verdict: Unknown, reason: "positive control: "})
+	it("that is silent is not proven where everything is answered", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			if p.To == vip {
+				return met(candidate.Dropped)
+			}
+			p.To = netip.AddrPortFrom(p.To.Addr(), BackendPort)
+			return script.honest(p)
+		}
+		net.Expect(ctx, "nothing", silence)
+	}, judged{verdict: Unknown, reason: "negative control: somebody answers the client in the host of node-0 at 10.1.0.1:9"})
+	it("that is silent and unmet is no violation for a client that reaches nothing", func(ctx context.Context, net *Network) {
+		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Dropped) }
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
+	}, judged{verdict: Unknown, reason: "positive control: "})
+	it("is undecided by a prober that is broken", func(ctx context.Context, net *Network) {
+		script.shots = func(_ candidate.Probe, shot int) candidate.Outcome {
+			if shot == 1 {
+				return candidate.Outcome{Result: candidate.Broken, Error: "too many open files"}
+			}
+			return by("a")
+		}
+		net.Expect(ctx, "nothing", Case{From: Host("node-2"), To: vip, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: Unknown, reason: "the prober in the host of node-2 is broken: too many open files"})
+	it("that never holds is a violation", func(ctx context.Context, net *Network) {
+		pod := net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: "backend"}, Node: "node-1"})
+		net.Expect(ctx, "the Service is created",
+			Case{From: Host("node-0"), To: netip.AddrPortFrom(pod.Addresses[0], BackendPort), Want: AnsweredBy(pod)},
+			Case{From: Host("node-0"), To: vip, Want: AnsweredBy(pod)},
+		)
+	}, judged{
+		verdict: NonConformant,
+		message: []string{
+			"after this: the Service is created\nnot met within 30s\n", "✓  host of node-0  10.1.0.1:8080/TCP",
+			"✗  host of node-0  10.96.0.7:80/TCP", "answered by backend", "3× dropped",
+		},
+		look: func(t *testing.T, f finding) {
+			if !slices.Contains(f.Evidence, Evidence{Name: "diagnosis of 10.96.0.7", Value: "the rules of 10.96.0.7"}) || len(f.Evidence) != 1 {
+				t.Errorf("evidence %+v: not the diagnosis of what is unmet alone", f.Evidence)
+			}
+			if len(f.Convergence) > 0 {
+				t.Errorf("a convergence is recorded that never was: %+v", f.Convergence)
+			}
+			if f.spent < ConvergenceBound-time.Second || f.spent > ConvergenceBound+2*time.Second {
+				t.Errorf("gave up after %s", f.spent)
+			}
+		},
+	})
+	it("that must hold at once is looked at once", func(ctx context.Context, net *Network) {
+		net.ExpectNow(ctx, "a node has gone", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: NonConformant, message: []string{"at this time: a node has gone\nnot met\n", "✗"}, look: func(t *testing.T, f finding) {
+		if f.looks != 1 || f.spent != 0 {
+			t.Errorf("looked %d times in %s", f.looks, f.spent)
+		}
+	}})
+	it("that comes to hold is met, and how long it took is recorded", func(ctx context.Context, net *Network) {
+		script.shots = func(candidate.Probe, int) candidate.Outcome {
+			if script.spent < 5*time.Second {
+				return met(candidate.Refused)
+			}
+			return by("a")
+		}
+		os := net.Expect(ctx, "the Service is created", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 7})
+		if len(os) != 1 || len(os[0]) != 7 || os[0][6].Pod.Name != "a" {
+			ginkgo.Fail("the outcomes are not those of the look that decided: " + describe(os[0]))
+		}
+	}, judged{verdict: Conformant, look: func(t *testing.T, f finding) {
+		if len(f.Convergence) != 1 || f.Convergence[0].What != "the Service is created" || f.Convergence[0].Seconds < 4.9 || f.Convergence[0].Seconds > 7 {
+			t.Errorf("convergence %+v", f.Convergence)
+		}
+		if hasControls(f.Result) {
+			t.Error("controls were sent for a demand that is not silent")
+		}
+	}})
+	it("that ceases to hold each time is a violation", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			if script.looks%2 == 0 {
+				return met(candidate.Refused)
+			}
+			return by("a")
+		}
+		net.Expect(ctx, "a node has gone", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: NonConformant, message: []string{"after this: a node has gone\nthe demand held 4 times and each time ceased to hold\n", "✗", "3× refused"}})
+	it("that ceases to hold does not accuse one that holds", func(ctx context.Context, net *Network) {
+		pods := []candidate.Pod{podNamed("p0"), podNamed("p1")}
+		script.shots = func(p candidate.Probe, shot int) candidate.Outcome {
+			switch {
+			case p.To == vip && script.looks%2 == 0:
+				return met(candidate.Refused)
+			case p.To == vip:
+				return by("a")
+			}
+			return by(pods[shot/shotsAgain%2].Name) // few shots meet one only, which is right
+		}
+		net.Expect(ctx, "a node has gone",
+			Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a"))},
+			Case{From: Host("node-1"), To: netip.MustParseAddrPort("10.96.0.8:80"), Want: AnsweredByEach(pods...)},
+		)
+	}, judged{verdict: NonConformant, message: []string{"✗  host of node-0  10.96.0.7:80/TCP", "✓  host of node-1  10.96.0.8:80/TCP"}})
+})
+
+// failures is the GinkgoTestingT of a suite with checks that are to fail.
+type failures struct{}
+
+func (failures) Fail() {}
+
+// finding is the result of a check with what its candidate saw.
+type finding struct {
+	*Result
+	looks int
+	spent time.Duration
+}
+
+// findings runs the checks of this file, once: Ginkgo runs its suite once per process.
+var findings = sync.OnceValue(func() map[string]finding {
+	out := formatter.ColorableStdOut
+	formatter.ColorableStdOut = io.Discard
+	defer func() { formatter.ColorableStdOut = out; script.api.Close() }()
+	all := map[string]finding{}
+	Run(failures{}, Setup{Candidate: script, Sink: func(e Event) {
+		if e.Result != nil {
+			all[e.Check] = finding{e.Result, script.looks, script.spent}
+		}
+	}})
+	return all
+})
+
+func TestDemandsOnTrafficAreJudged(t *testing.T) {
+	found := findings()
+	if len(found) == 0 || len(found) != len(judgements) {
+		t.Fatalf("%d of %d checks ran", len(found), len(judgements))
+	}
+	for name, want := range judgements { // Ginkgo has declared them only now
+		t.Run(name, func(t *testing.T) {
+			f, ok := found[name]
+			if !ok {
+				t.Fatal("did not run")
+			}
+			if f.Verdict != want.verdict || !strings.HasPrefix(f.Reason, want.reason) {
+				t.Fatalf("%s: %q (%+v), want %s: %q", f.Verdict, f.Reason, f.Failure, want.verdict, want.reason)
+			}
+			if f.Verdict == NonConformant {
+				rest := f.Failure.Message
+				for _, part := range want.message {
+					_, after, found := strings.Cut(rest, part)
+					if !found {
+						t.Fatalf("the message does not go on with %q:\n%s", part, f.Failure.Message)
+					}
+					rest = after
+				}
+				if !strings.HasPrefix(f.Failure.Location, "check/expect_test.go:") {
+					t.Errorf("the demand is said to stand at %s", f.Failure.Location)
+				}
+			}
+			if want.look != nil {
+				want.look(t, f)
+			}
+		})
+	}
+}
