@@ -94,6 +94,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return usage("%w", err)
 	}
+	if err := report.CheckFolder(f.reportDir); err != nil {
+		return usage("%w", err)
+	}
 	traffic := selectsTraffic()
 	if f.tier == "lab" && traffic {
 		if err := isolate(ctx, out, f.labOptions(true)); err != nil {

@@ -81,9 +81,11 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 	var first time.Duration
 	patience := firstPatience
 	for {
-		silent := n.scout(ctx, cases, probes, within, patience)
-		if len(silent) > 0 && time.Since(start) < within {
-			patience = min(2*patience, candidate.DefaultProbeTimeout)
+		silent, unmet := n.scout(ctx, cases, probes, within, patience)
+		if unmet && time.Since(start) < within {
+			if len(silent) > 0 {
+				patience = min(2*patience, candidate.DefaultProbeTimeout)
+			}
 			n.Pass(ctx, pause)
 			pause = min(2*pause, 200*time.Millisecond)
 			continue
@@ -126,12 +128,13 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 // firstPatience is how long the first scouts wait for an answer; later ones wait longer, up to what a shot waits.
 const firstPatience = 100 * time.Millisecond
 
-// scout sends one shot of each case that demands answers, and returns what met silence for as long as its patience lasts, by case. Silence lasts:
-// without scouts a look at what is not served yet would take a second for each of its shots. Where waiting takes no time none are sent.
-func (n *Network) scout(ctx context.Context, cases []Case, probes []candidate.Probe, within, patience time.Duration) map[int][]candidate.Outcome {
+// scout sends one shot of each case that demands answers. It reports whether one of them shows already that its case is unmet, and returns what
+// met silence for as long as its patience lasts, by case. A look at what is not served yet would cost many shots without scouts, and
+// a second of silence for each. Where waiting takes no time none are sent.
+func (n *Network) scout(ctx context.Context, cases []Case, probes []candidate.Probe, within, patience time.Duration) (silent map[int][]candidate.Outcome, unmet bool) {
 	ginkgo.GinkgoHelper()
 	if n.virtual || within == 0 {
-		return nil
+		return nil, false
 	}
 	var scouts []candidate.Probe
 	var of []int
@@ -142,15 +145,17 @@ func (n *Network) scout(ctx context.Context, cases []Case, probes []candidate.Pr
 		}
 	}
 	if len(scouts) == 0 {
-		return nil
+		return nil, false
 	}
-	silent := map[int][]candidate.Outcome{}
+	silent = map[int][]candidate.Outcome{}
 	for k, os := range n.Send(ctx, scouts...) {
 		if os[0].Result == candidate.Dropped {
-			silent[of[k]] = os
+			silent[of[k]], unmet = os, true
+		} else if still, ok := cases[of[k]].Want.again(); ok && !still.Met(os) {
+			unmet = true
 		}
 	}
-	return silent
+	return silent, unmet
 }
 
 // sendExcept is Send for all probes but those whose outcomes are known.

@@ -18,7 +18,8 @@ type Want struct {
 	Shots int
 	// Met reports whether the outcomes, none of which is Broken, meet the demand.
 	Met func([]candidate.Outcome) bool
-	// Still, if set, is what is demanded when it is looked at again, with few shots: that everybody answers need not be seen twice.
+	// Still, if set, is what is demanded when it is looked at again, with few shots: that everybody answers need not be seen twice. It is
+	// about each shot: one that is not as demanded decides.
 	Still *Want
 	// Silent demands are met by a prober that reaches nothing; they count only beside controls.
 	Silent bool

@@ -45,11 +45,6 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 	if err := n.register(ctx); err != nil {
 		return nil, err
 	}
-	if w.complete { // a node without a zone, be it for a moment, would take topology-aware hints from all Services
-		if err := n.label(ctx); err != nil {
-			return nil, err
-		}
-	}
 	if proxy.Absent {
 		return n, nil
 	}
@@ -61,10 +56,13 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 			return nil, err
 		}
 	}
+	if w.complete {
+		return n, nil
+	}
 	return n, n.label(ctx)
 }
 
-// label sets the zone of the node. For the shared ones it comes after the proxy has started, as it does where a cloud provider sets it: kube-proxy may miss the zone that
+// label sets the zone of a shared node. It comes after the proxy has started, as it does where a cloud provider sets it: kube-proxy may miss the zone that
 // a node has from the beginning, see the deviations of proxy-topology-hints-used.
 func (n *node) label(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, corev1.LabelTopologyZone, n.zone)
@@ -80,6 +78,9 @@ func (n *node) register(ctx context.Context) error {
 		ObjectMeta: metav1.ObjectMeta{Name: n.name, Labels: map[string]string{
 			corev1.LabelHostname: n.name, corev1.LabelOSStable: "linux",
 		}},
+	}
+	if n.world.complete { // a ready node without a zone, be it for a moment, takes topology-aware hints from all Services
+		object.Labels[corev1.LabelTopologyZone] = n.zone
 	}
 	for _, r := range n.network.PodRanges {
 		object.Spec.PodCIDRs = append(object.Spec.PodCIDRs, r.String())

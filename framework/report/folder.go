@@ -2,7 +2,9 @@ package report
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -33,6 +35,30 @@ func OpenFolder(dir string) (*Folder, error) {
 		return nil, fmt.Errorf("report folder cannot be written: %w; name another with --report-dir", err)
 	}
 	return &Folder{dir: dir, partial: f}, nil
+}
+
+// CheckFolder reports what will keep OpenFolder from making the folder, as far as that can be known without making it.
+func CheckFolder(dir string) error {
+	existing := filepath.Clean(dir)
+	for {
+		info, err := os.Stat(existing)
+		if err == nil {
+			if !info.IsDir() {
+				return fmt.Errorf("report folder: %s is not a folder; name another with --report-dir", existing)
+			}
+			break
+		}
+		if parent := filepath.Dir(existing); errors.Is(err, fs.ErrNotExist) && parent != existing {
+			existing = parent
+			continue
+		}
+		return fmt.Errorf("report folder: %w; name another with --report-dir", err)
+	}
+	f, err := os.CreateTemp(existing, ".conformance-*")
+	if err != nil {
+		return fmt.Errorf("report folder cannot be written: %w; name another with --report-dir", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
 }
 
 // Add keeps a result.

@@ -127,14 +127,14 @@ func (v *visitors) lose(ctx context.Context, idle, sticky time.Duration) {
 }
 
 var _ = ginkgo.Describe("the sticky time", func() {
-	check.It(spec.ProxyAffinityTimeout, "is kept from both sides",
+	check.It(spec.ProxyAffinityTimeout, "is kept from both sides", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			v := newVisitors(ctx, net, "app", stickyTime(4))
 			v.keep(ctx, 2*time.Second, 4*time.Second)
 			v.lose(ctx, 5*time.Second, 4*time.Second)
 		})
 
-	check.It(spec.ProxyAffinityTimeout, "begins again with each connection, or does not, as declared",
+	check.It(spec.ProxyAffinityTimeout, "begins again with each connection, or does not, as declared", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			const sticky, step, steps = 4 * time.Second, 1500 * time.Millisecond, 4
 			v := newVisitors(ctx, net, "app", stickyTime(int32(sticky/time.Second)))

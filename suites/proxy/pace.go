@@ -98,9 +98,9 @@ func (s *switching) pace(ctx context.Context, node string, changes int, within t
 	return gaps
 }
 
-// quickEnough ends the check as unknown where the machine is too slow to tell a proxy that waits for a time from one that is slow: where a change
-// takes half of that time although nobody waits.
-func (s *switching) quickEnough(before, after *metrics, wait time.Duration) {
+// mustHaveWaited ends the check as unknown unless somebody waited for the shortest of the gaps: where the machine is so slow that syncs, requests
+// and looks take so much of it that less than half of the time is left, it cannot tell a proxy that waits from one that is slow.
+func (s *switching) mustHaveWaited(before, after *metrics, gaps []time.Duration, wait time.Duration) {
 	ginkgo.GinkgoHelper()
 	syncs := after.total(syncDuration+"_count") - before.total(syncDuration+"_count")
 	took := after.total(syncDuration+"_sum") - before.total(syncDuration+"_sum")
@@ -108,7 +108,7 @@ func (s *switching) quickEnough(before, after *metrics, wait time.Duration) {
 	if syncs > 0 {
 		mean = time.Duration(took / syncs * float64(time.Second))
 	}
-	if s.cost+mean > wait/2 {
+	if slices.Min(gaps)-s.cost-mean < wait/2 {
 		check.Abort("the machine is too slow to decide: a sync takes %s on average, and a request with a look at its effect %s or more", mean, s.cost)
 	}
 }

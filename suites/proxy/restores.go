@@ -63,7 +63,7 @@ func churn(ctx context.Context, net *check.Network, s *switching, rounds int) {
 }
 
 var _ = ginkgo.Describe("an update that writes only what changed", func() {
-	check.It(spec.ProxyPartialSyncComplete, "leaves other Services alone",
+	check.It(spec.ProxyPartialSyncComplete, "leaves other Services alone", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			s := newSwitching(ctx, net, "app", net.Node(0))
 			others, steady := quiet(ctx, net)
@@ -72,7 +72,7 @@ var _ = ginkgo.Describe("an update that writes only what changed", func() {
 			net.Expect(ctx, "other Services come, change and go", others...)
 		})
 
-	check.It(spec.ProxyPartialSyncComplete, "leaves the same behaviour as a proxy that starts afresh", check.Needs(spec.ProxyConfiguration),
+	check.It(spec.ProxyPartialSyncComplete, "leaves the same behaviour as a proxy that starts afresh", check.Needs(spec.ProxyConfiguration), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables"})
 			s := newSwitching(ctx, net, "app", node.Name)
@@ -102,7 +102,7 @@ var _ = ginkgo.Describe("an update that writes only what changed", func() {
 })
 
 var _ = ginkgo.Describe("the metrics of failed restores", func() {
-	check.It(spec.ProxyRestoreFailuresMetric, "count a restore that fails, and none that succeeds", check.Also(spec.ProxyPartialRestoreFailuresMetric),
+	check.It(spec.ProxyRestoreFailuresMetric, "count a restore that fails, and none that succeeds", check.Also(spec.ProxyPartialRestoreFailuresMetric), check.Long(),
 		check.Needs(spec.ProxyConfiguration),
 		func(ctx context.Context, net *check.Network) {
 			// When somebody has flushed the rules, and nobody looks after them for long, an update of one Service refers to rules of others that
@@ -141,7 +141,7 @@ var _ = ginkgo.Describe("the metrics of failed restores", func() {
 			compare(metricsOf(ctx, net, node.Name), "==", settled, "after updates that succeeded")
 		})
 
-	check.It(spec.ProxyRestoreFailuresNone, "stay at zero while Services come, change and go", check.Timeout(5*time.Minute),
+	check.It(spec.ProxyRestoreFailuresNone, "stay at zero while Services come, change and go", check.Timeout(5*time.Minute), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			s := newSwitching(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))
 			others, _ := quiet(ctx, net)

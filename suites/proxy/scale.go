@@ -13,7 +13,7 @@ import (
 )
 
 var _ = ginkgo.Describe("many Services", func() {
-	check.It(spec.ProxyScale, "that all change at a time are followed on every node",
+	check.It(spec.ProxyScale, "that all change at a time are followed on every node", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			const many, writers = 60, 6
 			old, clients := backendsAndClients(ctx, net, "old", net.Node(0), net.Node(1))
