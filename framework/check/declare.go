@@ -36,6 +36,7 @@ type Declaration struct {
 
 	Traffic bool `json:"traffic,omitempty"` // it sends traffic, and so needs a data plane
 
+	alone      bool
 	long       bool
 	needs      []spec.Capability
 	versions   []string
@@ -106,6 +107,10 @@ func Also(ids ...spec.ID) Option {
 
 // Slow leaves the check out unless the run asks for slow checks.
 func Slow() Option { return func(d *Declaration) { d.Slow = true } }
+
+// Alone runs the check while no other one runs: for what a machine that is busy with others cannot tell, such as a second that
+// somebody waits from a second that he works. Such checks come last; let them be short.
+func Alone() Option { return func(d *Declaration) { d.alone = true } }
 
 // Long lets the check begin before others: it waits for seconds that others can use, and would keep the end of the run waiting.
 func Long() Option { return func(d *Declaration) { d.long = true } }
@@ -195,6 +200,9 @@ func It(id spec.ID, text string, args ...any) {
 			full += " [" + cidr + "]"
 		}
 		decorators := []any{labels, ginkgo.NodeTimeout(d.Timeout)}
+		if d.alone {
+			decorators = append(decorators, ginkgo.Serial)
+		}
 		if d.long {
 			decorators = append(decorators, ginkgo.SpecPriority(1))
 		}

@@ -350,6 +350,9 @@ func (l *Lab) canConfigure(p candidate.ProxyConfiguration) error {
 		if err := checkPrograms(ProxyOptions{Mode: p.Mode}); err != nil && p.Mode != "ipvs" {
 			return candidate.Unavailable("%v", err)
 		}
+		if p.Mode == "nftables" && !nftablesWork() {
+			return candidate.Unavailable("the kernel of the nodes has no nftables of IPv4")
+		}
 	}
 	return nil
 }

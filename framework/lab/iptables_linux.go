@@ -8,10 +8,11 @@ import (
 	"strings"
 )
 
-// programPath is the PATH of proxies. In a user namespace it leads to iptables-legacy where that works: iptables on nftables sends all changes as
-// one message, whose size an ordinary user cannot raise above net.core.wmem_default, and some fifty Services are too many for it.
+// programPath is the PATH of proxies. It leads to iptables-legacy, where that works, in two cases: in a user namespace, for iptables on nftables sends all changes as
+// one message, whose size an ordinary user cannot raise above net.core.wmem_default, and some fifty Services are too many for it; and where
+// the kernel has no tables of nftables for iptables to be on, as in user-mode-linux.
 func programPath(d *runDir) (string, error) {
-	if !inUserNamespace() || !legacyWorks() {
+	if !inUserNamespace() && iptablesWorks() || !legacyWorks() {
 		return systemPath, nil
 	}
 	dir := d.file("programs")
@@ -32,6 +33,22 @@ func programPath(d *runDir) (string, error) {
 func inUserNamespace() bool {
 	b, err := os.ReadFile("/proc/self/uid_map")
 	return err == nil && strings.Join(strings.Fields(string(b)), " ") != "0 0 4294967295"
+}
+
+// iptablesWorks reports whether the machine's iptables, whatever it is on, can make a chain. It makes one in the namespace that it is in, and removes it.
+func iptablesWorks() bool {
+	return probe("iptables -t nat -N CONFORMANCE-PROBE && iptables -t nat -X CONFORMANCE-PROBE")
+}
+
+// nftablesWork reports whether the kernel has what the nftables mode of kube-proxy needs: tables of family ip with a nat chain.
+func nftablesWork() bool {
+	return probe("nft 'add table ip conformance-probe; add chain ip conformance-probe nat { type nat hook output priority -100; }' && nft delete table ip conformance-probe")
+}
+
+func probe(script string) bool {
+	cmd := exec.Command("/bin/sh", "-c", script)
+	cmd.Env = append(os.Environ(), "PATH="+systemPath)
+	return cmd.Run() == nil
 }
 
 // legacyWorks reports whether kernel and machine have the older iptables.
