@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -16,11 +15,11 @@ import (
 func newLab() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "the real control plane by itself: build, up, down",
+		Short: "the real components by themselves: build, up, shell, down",
 		Args:  cobra.NoArgs,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLabBuild(), newLabUp(), newLabDown())
+	cmd.AddCommand(newLabBuild(), newLabUp(), newLabShell(), newLabDown())
 	return cmd
 }
 
@@ -28,11 +27,11 @@ func newLabBuild() *cobra.Command {
 	version := lab.DefaultVersion
 	cmd := &cobra.Command{
 		Use:   "build",
-		Short: "build kube-apiserver and etcd from Go modules into the cache",
+		Short: "build all programs of the lab from Go modules into the cache",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			shown := newBuildProgress(cmd.OutOrStdout())
-			b, err := lab.Build(cmd.Context(), lab.BuildOptions{Version: version, Progress: shown.show})
+			b, err := lab.Build(cmd.Context(), lab.BuildOptions{Version: version, Components: (&lab.Options{DataPlane: true}).Components(), Progress: shown.show})
 			shown.end()
 			if err != nil {
 				return labError(cmd.Context(), err)
@@ -45,43 +44,10 @@ func newLabBuild() *cobra.Command {
 	return cmd
 }
 
-func newLabUp() *cobra.Command {
-	o := lab.UpOptions{}
-	var cidrs string
-	cmd := &cobra.Command{
-		Use:   "up",
-		Short: "start a control plane that stays, and write a kubeconfig",
-		Args:  cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			out := cmd.OutOrStdout()
-			ranges, err := parseServiceCIDR(cidrs)
-			if err != nil {
-				return usage("--service-cidr %s: %w", cidrs, err)
-			}
-			shown := newBuildProgress(out)
-			o.Progress, o.Request = shown.show, candidate.Request{ServiceCIDRs: ranges}
-			running, err := lab.Up(cmd.Context(), o)
-			shown.end()
-			if err != nil {
-				return labError(cmd.Context(), err)
-			}
-			fmt.Fprintf(out, "Kubernetes %s with Service range %s is up at %s\n", running.Version, strings.Join(running.ServiceCIDRs, ","), running.URL)
-			fmt.Fprintf(out, "  kubectl --kubeconfig %s get services\n  conformance lab down\n", running.Kubeconfig)
-			return nil
-		},
-	}
-	flags := cmd.Flags()
-	flags.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version (default "+lab.DefaultVersion+")")
-	flags.StringVar(&o.BinDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd")
-	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file to write; it must not exist")
-	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16", "Service range; two joined by a comma are dual stack")
-	return cmd
-}
-
 func newLabDown() *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "stop the control plane and remove every trace of it",
+		Short: "stop what is up and remove every trace of it",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			running, err := lab.Down(cmd.Context(), "")

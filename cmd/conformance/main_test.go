@@ -95,6 +95,12 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 		{"selftest --parallel 0", "must be positive"},
 		{"lab build --kubernetes-version latest", "latest"},
 		{"lab up --service-cidr x", "is not a range"},
+		{"lab up --proxy-mode userspace", "unknown proxy mode"},
+		{"lab up --nodes 99", "there can be 0 to 20"},
+		{"lab up --nodes 0 --proxy-mode nftables", "are for nodes, and there are none"},
+		{"lab shell", "name one node or pod"},
+		{"lab shell node-1 ls", "name one node or pod"},
+		{"lab shell node-1 -- ls", "nothing is up"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			_, stderr, code := conformance(t, dir, strings.Fields(c.args)...)

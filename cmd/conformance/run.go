@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -102,6 +103,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		if err := isolate(ctx, out, f.labOptions(true)); err != nil {
 			return err
 		}
+	}
+	if _, set := os.LookupEnv("GOGC"); f.tier == "reference" && !set {
+		debug.SetGCPercent(400) // the reference runs in this process, for two seconds: a seventh of them would go into collecting
 	}
 	c, err := f.tierFlags.open(ctx, out, f.ServiceCIDRs, uint64(f.seed), traffic)
 	if err != nil {

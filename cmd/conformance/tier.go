@@ -29,8 +29,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.faults, "fault", nil, "deliberate bugs to start the reference with")
 	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
 	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
-	flags.StringVar(&f.proxy.Mode, "proxy-mode", "", "mode of the lab's kube-proxy: iptables, nftables or ipvs (default iptables)")
-	flags.StringVar(&f.proxy.Command, "proxy-command", "", "program to run on each node of the lab instead of kube-proxy, by a shell; {kubeconfig}, {node} and {pod-cidr} are filled in")
+	registerProxy(flags, &f.proxy)
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
 }
 
@@ -52,14 +51,26 @@ func (f *tierFlags) validate() error {
 		return usage("--kubernetes-bin-dir is for --tier lab")
 	case (f.proxy.Mode != "" || f.proxy.Command != "") && f.tier != "lab":
 		return usage("--proxy-mode and --proxy-command are for --tier lab")
-	case f.proxy.Mode != "" && f.proxy.Command != "":
-		return usage("--proxy-mode is a mode of kube-proxy, which --proxy-command replaces: name one of them")
-	case f.proxy.Mode != "" && lab.ProxyModes[f.proxy.Mode] == nil:
-		return usage("unknown proxy mode %q; there are iptables, nftables and ipvs", f.proxy.Mode)
 	case f.kubeconfig != "" && f.tier != "cluster":
 		return usage("--kubeconfig is for --tier cluster")
 	case f.kubeconfig == "" && f.tier == "cluster":
 		return usage("--tier cluster needs --kubeconfig")
+	}
+	return validateProxy(f.proxy)
+}
+
+// registerProxy adds the flags that choose what runs on the nodes of the lab.
+func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
+	flags.StringVar(&o.Mode, "proxy-mode", "", "mode of the lab's kube-proxy: iptables, nftables or ipvs (default iptables)")
+	flags.StringVar(&o.Command, "proxy-command", "", "program to run on each node of the lab instead of kube-proxy, by a shell; {kubeconfig}, {node} and {pod-cidr} are filled in")
+}
+
+func validateProxy(o lab.ProxyOptions) error {
+	switch {
+	case o.Mode != "" && o.Command != "":
+		return usage("--proxy-mode is a mode of kube-proxy, which --proxy-command replaces: name one of them")
+	case o.Mode != "" && lab.ProxyModes[o.Mode] == nil:
+		return usage("unknown proxy mode %q; there are iptables, nftables and ipvs", o.Mode)
 	}
 	return nil
 }

@@ -43,6 +43,8 @@ type DataPlane interface {
 	// Send sends probes and returns the outcomes of each in order. Probes are sent concurrently with each other; the shots
 	// of one probe one after the other.
 	Send(ctx context.Context, probes []Probe) ([][]Outcome, error)
+	// Resolve asks the DNS of the cluster (capability cluster-dns) and returns what it says to each question, in order.
+	Resolve(ctx context.Context, questions []Question) ([]Resolution, error)
 	// Pass lets time pass on the clock of the candidate: at once where the clock is virtual (capability virtual-clock).
 	Pass(ctx context.Context, d time.Duration) error
 	// Diagnose describes what the nodes know about an address, for the evidence of a failure; at most a screenful.

@@ -107,6 +107,9 @@ func (s *apiServer) args() []string {
 	bind, advertise := "127.0.0.1", advertiseAddress(s.ranges.primary)
 	if s.reach.IsValid() {
 		bind, advertise = "0.0.0.0", s.reach.String() // the namespace has no neighbours but the nodes
+		if s.reach.Is6() {
+			bind = "::" // and with it IPv4
+		}
 	}
 	return []string{
 		"--etcd-servers=" + s.etcd.endpoint,

@@ -49,8 +49,8 @@ type BuildOptions struct {
 	Progress Progress
 }
 
-// Build returns the programs of a Kubernetes version from the cache, building them first where the cache does
-// not hold them or holds damaged ones. Everything comes from Go modules through the go tool in PATH, which
+// Build returns the programs of a Kubernetes version from the cache, building first those that the cache does
+// not hold or holds damaged. Everything comes from Go modules through the go tool in PATH, which
 // verifies checksums. A cold build takes minutes. Processes that build the same version wait for each other.
 func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 	v, err := parseVersion(o.Version)
@@ -107,20 +107,33 @@ func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 			os.Remove(filepath.Dir(dir))
 		}
 	}()
-	etcd, goVersion, err := compile(ctx, work, v, o.Components, o.Progress)
-	if err != nil {
-		return nil, fmt.Errorf("build Kubernetes %s: %w", v, err)
+	// What the cache holds unharmed stays: somebody may be running it.
+	m := manifest{Kubernetes: v.String(), Platform: platform()}
+	keep := cachedComponents(dir, v)
+	if old, err := readManifest(dir, v); err == nil {
+		m.Etcd, m.CoreDNS, m.Go = old.Etcd, old.CoreDNS, old.Go
+	}
+	missing := slices.DeleteFunc(slices.Clone(o.Components), func(c Component) bool { return slices.Contains(keep, c) })
+	release := slices.DeleteFunc(slices.Clone(missing), func(c Component) bool { return c == CoreDNS })
+	if len(release) > 0 {
+		if m.Etcd, m.Go, err = compile(ctx, work, v, release, o.Progress); err != nil {
+			return nil, fmt.Errorf("build Kubernetes %s: %w", v, err)
+		}
+	}
+	if len(release) < len(missing) {
+		m.CoreDNS = coreDNSVersion
+		if err := compileCoreDNS(ctx, filepath.Join(work, "dns"), filepath.Join(work, "bin"), o.Progress); err != nil {
+			return nil, err
+		}
 	}
 
 	// The manifest goes last: whoever reads the folder before sees programs without a stamp and waits for the lock.
-	keep := slices.DeleteFunc(cachedComponents(dir, v), func(c Component) bool { return slices.Contains(o.Components, c) })
-	for _, c := range o.Components {
+	for _, c := range missing {
 		if err := os.Rename(filepath.Join(work, "bin", binaryName(c)), filepath.Join(dir, binaryName(c))); err != nil {
 			return nil, err
 		}
 	}
-	m := manifest{Kubernetes: v.String(), Etcd: etcd, Go: goVersion, Platform: platform()}
-	if err := writeManifest(dir, m, append(keep, o.Components...)); err != nil {
+	if err := writeManifest(dir, m, append(keep, missing...)); err != nil {
 		return nil, err
 	}
 	return lookUpCache(o.CacheDir, v, o.Components)
@@ -172,21 +185,10 @@ func compile(ctx context.Context, work string, v version, components []Component
 		names = append(names, string(c))
 	}
 	progress("fetching the modules of Kubernetes "+v.String(), 0, 0)
-	total, err := tool.countPackages(ctx, pkgs)
+	err = tool.compilePackages(ctx, "compiling "+strings.Join(names, " and "), filepath.Join(work, "bin"), v.stamps(), pkgs, progress)
 	if err != nil {
 		return "", "", err
 	}
-	stage := "compiling " + strings.Join(names, " and ")
-	progress(stage, 0, total)
-	done := 0
-	err = tool.build(ctx, v, pkgs, func() {
-		done = min(done+1, total)
-		progress(stage, done, total)
-	})
-	if err != nil {
-		return "", "", err
-	}
-	progress(stage, total, total)
 
 	if slices.Contains(components, APIServer) {
 		got, err := reportedVersion(ctx, filepath.Join(work, "bin", binaryName(APIServer)))
@@ -382,14 +384,23 @@ func (g *goTool) countPackages(ctx context.Context, pkgs []string) (int, error) 
 	return bytes.Count(out, []byte("\n")), err
 }
 
-// build compiles pkgs into bin; compiled is called for every package that was not in Go's own cache.
-func (g *goTool) build(ctx context.Context, v version, pkgs []string, compiled func()) error {
-	out := filepath.Join(g.dir, "bin") + string(filepath.Separator)
-	args := append([]string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", v.stamps(), "-o", out}, pkgs...)
-	_, err := g.run(ctx, func(line string) {
-		if packageLine.MatchString(line) {
-			compiled()
+// compilePackages builds the programs of pkgs into the folder out and tells progress how many packages are done.
+func (g *goTool) compilePackages(ctx context.Context, stage, out, ldflags string, pkgs []string, progress Progress) error {
+	total, err := g.countPackages(ctx, pkgs)
+	if err != nil {
+		return err
+	}
+	progress(stage, 0, total)
+	done := 0
+	args := append([]string{"build", "-v", "-trimpath", "-buildvcs=false", "-ldflags", ldflags, "-o", out + string(filepath.Separator)}, pkgs...)
+	_, err = g.run(ctx, func(line string) {
+		if packageLine.MatchString(line) { // not printed for packages in Go's own cache
+			done = min(done+1, total)
+			progress(stage, done, total)
 		}
 	}, args...)
+	if err == nil {
+		progress(stage, total, total)
+	}
 	return err
 }

@@ -19,9 +19,10 @@ const manifestFile = "manifest.json"
 
 // manifest describes the binaries of one folder of the cache.
 type manifest struct {
-	// Kubernetes, Etcd and Go are versions, for example "v1.37.1", "v3.7.0" and "go1.26.8".
+	// Kubernetes, Etcd, CoreDNS and Go are versions, for example "v1.37.1", "v3.7.0", "v1.14.6" and "go1.26.8".
 	Kubernetes string                  `json:"kubernetes"`
 	Etcd       string                  `json:"etcd"`
+	CoreDNS    string                  `json:"coredns,omitempty"`
 	Go         string                  `json:"go"`
 	Platform   string                  `json:"platform"` // "linux/amd64"
 	Binaries   map[Component]fileStamp `json:"binaries"`
@@ -97,7 +98,7 @@ func writeManifest(dir string, m manifest, components []Component) error {
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(dir, manifestFile), append(b, '\n'), 0o644)
+	return writeFileAtomically(filepath.Join(dir, manifestFile), append(b, '\n'), 0o644) // others may be reading it
 }
 
 // readManifest returns the manifest of a folder of the cache: errNotCached if there is none, a *corruptError
@@ -127,7 +128,7 @@ func readManifest(dir string, v version) (*manifest, error) {
 func verifyBinaries(dir string, m *manifest, components []Component) error {
 	for _, c := range components {
 		want, ok := m.Binaries[c]
-		if !ok {
+		if !ok || c == CoreDNS && m.CoreDNS != coreDNSVersion {
 			return errNotCached
 		}
 		path := filepath.Join(dir, binaryName(c))

@@ -21,6 +21,18 @@ import (
 // sharedZones are the zones of the nodes that all checks share, one for each node.
 var sharedZones = []string{"zone-a", "zone-a", "zone-b"}
 
+// cluster says what a world consists of.
+type cluster struct {
+	ranges ranges
+	// zones has the zone of each node, at least one.
+	zones []string
+	// controllers are those of kube-controller-manager, joined by commas.
+	controllers string
+}
+
+// endpointControllers make EndpointSlices.
+const endpointControllers = "endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller"
+
 // world is the cluster that all data planes of a lab are leased from: an API server of its own, the endpoint controllers, a network of namespaces
 // and a proxy on every node.
 type world struct {
@@ -33,6 +45,7 @@ type world struct {
 	path        string // where proxies find programs
 	shared      []*node
 	complete    bool // all shared nodes are there
+	dns         dnsServer
 
 	mu       sync.Mutex
 	outside  map[*node]*network.Outside
@@ -60,7 +73,10 @@ func (l *Lab) ensureWorld(ctx context.Context) (*world, error) {
 	l.worldMu.Lock()
 	defer l.worldMu.Unlock()
 	if l.world == nil && l.worldError == nil {
-		l.world, l.worldError = l.startWorld(ctx)
+		var r ranges
+		if r, l.worldError = parseRanges(candidate.Request{DualStack: true}, l.version); l.worldError == nil {
+			l.world, l.worldError = l.startWorld(ctx, cluster{ranges: r, zones: sharedZones, controllers: endpointControllers})
+		}
 	}
 	if l.worldError != nil {
 		return nil, fmt.Errorf("no data plane: %w", l.worldError)
@@ -68,7 +84,7 @@ func (l *Lab) ensureWorld(ctx context.Context) (*world, error) {
 	return l.world, l.world.alive()
 }
 
-func (l *Lab) startWorld(ctx context.Context) (_ *world, err error) {
+func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
 	e, err := l.ensureEtcd(ctx)
 	if err != nil {
 		return nil, err
@@ -85,23 +101,20 @@ func (l *Lab) startWorld(ctx context.Context) (_ *world, err error) {
 	if w.fabric, err = network.NewFabric(); err != nil {
 		return nil, err
 	}
-	r, err := parseRanges(candidate.Request{DualStack: true}, l.version)
-	if err != nil {
-		return nil, err
-	}
-	if w.server, err = startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, r, w.fabric.Gateway(), false); err != nil {
+	gateway := w.fabric.Gateway(c.ranges.primary.Addr().Is6()) // kube-apiserver wants to be reached by the family of its Services
+	if w.server, err = startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, c.ranges, gateway, false); err != nil {
 		return nil, err
 	}
 	if err := w.connect(); err != nil {
 		return nil, err
 	}
-	if err := w.startControllers(); err != nil {
+	if err := w.startControllers(c.controllers); err != nil {
 		return nil, err
 	}
-	w.shared = make([]*node, len(sharedZones))
-	errs := make([]error, len(sharedZones))
+	w.shared = make([]*node, len(c.zones))
+	errs := make([]error, len(c.zones))
 	var started sync.WaitGroup
-	for i, zone := range sharedZones {
+	for i, zone := range c.zones {
 		started.Go(func() {
 			w.shared[i], errs[i] = w.addNode(ctx, candidate.Node{Name: fmt.Sprintf("node-%d", i+1), Zone: zone}, candidate.ProxyConfiguration{})
 		})
@@ -121,7 +134,7 @@ func (w *world) connect() error {
 		return err
 	}
 	w.api = api
-	access.URL = fmt.Sprintf("https://%s", netip.AddrPortFrom(w.fabric.Gateway(), uint16(w.server.port)))
+	access.URL = fmt.Sprintf("https://%s", netip.AddrPortFrom(w.server.reach, uint16(w.server.port)))
 	content, err := Kubeconfig(access)
 	if err != nil {
 		return err
@@ -130,14 +143,14 @@ func (w *world) connect() error {
 	return writeFileAtomically(w.kubeconfig, content, 0o600)
 }
 
-// startControllers runs the controllers that make EndpointSlices, and no others.
-func (w *world) startControllers() (err error) {
+// startControllers runs these controllers and no others.
+func (w *world) startControllers(controllers string) (err error) {
 	b := w.lab.binaries
 	w.controllers, err = startProcess(command{
 		name: string(ControllerManager), path: b.Path(ControllerManager), log: w.lab.dir.file("controllers.log"),
 		args: []string{
 			"--kubeconfig=" + w.kubeconfig,
-			"--controllers=endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller",
+			"--controllers=" + controllers,
 			"--leader-elect=false",
 			"--secure-port=0",
 			"--kube-api-qps=1000", "--kube-api-burst=2000",
@@ -174,6 +187,7 @@ func (w *world) stop() {
 			n.stopProxy()
 		}
 	}
+	w.dns.stop(w.lab.dir)
 	if w.controllers != nil {
 		w.controllers.kill()
 		w.lab.dir.forget(w.controllers)

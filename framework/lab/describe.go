@@ -1,6 +1,8 @@
 package lab
 
 import (
+	"strings"
+
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -11,6 +13,10 @@ const guestPatience = 6
 // describeDataPlane adds what the nodes and their proxy offer.
 func (l *Lab) describeDataPlane(d *candidate.Description) {
 	d.Capabilities = append(d.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.LoadBalancer)
+	if l.coreDNS != "" {
+		d.Capabilities = append(d.Capabilities, spec.ClusterDNS)
+		d.Components["coredns"] = strings.TrimPrefix(l.coreDNS, "v")
+	}
 	if inGuest() {
 		d.Patience = guestPatience
 	}

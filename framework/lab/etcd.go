@@ -20,8 +20,8 @@ type etcd struct {
 }
 
 // startTimeout bounds how long a server may take to become ready. A loaded machine needs many times the usual
-// two seconds; whoever waits can give up earlier.
-const startTimeout = 2 * time.Minute
+// two seconds, and a guest more; whoever waits can give up earlier.
+const startTimeout = 5 * time.Minute
 
 // attempts is how often a server is started anew because another program was faster to take its port.
 const attempts = 5

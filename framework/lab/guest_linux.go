@@ -70,7 +70,7 @@ func RunInGuest() (code int, err error) {
 	}
 	cmd := exec.Command(kernel, fmt.Sprintf("mem=%dM", guestMemory), "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", "quiet", "loglevel=1",
 		"hostname=guest", "con=null", "con0=fd:0,fd:1", "init="+self, "--", guestCommand, filepath.Join(home, "job.json"))
-	cmd.Env = append(os.Environ(), "TMPDIR="+home) // the guest's memory is a file there
+	cmd.Env = append(os.Environ(), "TMPDIR="+memoryFolder(home))
 	// The console takes input as well as output: a line ends the run as Ctrl-C would.
 	input, err := cmd.StdinPipe()
 	if err != nil {
@@ -100,6 +100,17 @@ func RunInGuest() (code int, err error) {
 		return 0, fmt.Errorf("the guest left no exit code but %q", b)
 	}
 	return code, nil
+}
+
+// memoryFolder is where the guest's memory is, as a file without a name: in the machine's own where that has room for it, for what is written to a disk
+// now and then makes the guest wait.
+func memoryFolder(home string) string {
+	const shared = "/dev/shm"
+	var fs unix.Statfs_t
+	if err := unix.Statfs(shared, &fs); err != nil || fs.Flags&unix.ST_NOEXEC != 0 || fs.Bavail*uint64(fs.Bsize) < guestMemory<<20 {
+		return home
+	}
+	return shared
 }
 
 // prepareGuest writes the job, and lays out the modules as modprobe wants them.

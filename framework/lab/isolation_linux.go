@@ -90,7 +90,7 @@ func isolationWorks() error {
 }
 
 // PrepareIsolation completes the isolation of this process, if it is isolated; main calls it before anything else. It does not return in
-// a process that only tries.
+// a process that only tries, nor in one that keeps what Up has started.
 func PrepareIsolation() error {
 	if !Isolated() {
 		return nil
@@ -105,6 +105,9 @@ func PrepareIsolation() error {
 			os.Exit(1)
 		}
 		os.Exit(0)
+	}
+	if os.Getenv(isolatedVariable) == isolatedStay {
+		os.Exit(stay(err))
 	}
 	return err
 }

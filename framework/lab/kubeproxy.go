@@ -61,6 +61,9 @@ func onSystemPath(program string) bool {
 // to leave time to others while hundreds of Services change.
 const labSyncPeriod = "500ms"
 
+// guestSyncPeriod is the same in a guest, where a sync of ipvs mode, which runs a program for each change of an address set, takes seconds.
+const guestSyncPeriod = "3s"
+
 // proxyDefault leaves a period to kube-proxy.
 const proxyDefault = "default"
 
@@ -94,7 +97,9 @@ func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, 
 	section := map[string]any{}
 	if min := p.MinSyncPeriod; min != proxyDefault {
 		if min == "" {
-			min = labSyncPeriod
+			if min = labSyncPeriod; inGuest() {
+				min = guestSyncPeriod
+			}
 		}
 		section["minSyncPeriod"] = min
 	}

@@ -38,11 +38,14 @@ type Options struct {
 	Progress Progress
 }
 
-// components are the programs that the options need.
-func (o *Options) components() []Component {
+// Components are the programs that the options need.
+func (o *Options) Components() []Component {
 	c := controlPlaneComponents
 	if o.DataPlane {
 		c = append(slices.Clone(c), ControllerManager)
+		if o.BinDir == "" { // a folder of the user's need not have it: there is then no cluster DNS
+			c = append(c, CoreDNS)
+		}
 		if o.Proxy.Command == "" {
 			c = append(c, KubeProxy)
 		}
@@ -56,6 +59,7 @@ type Lab struct {
 	binaries *Binaries
 	pool     *pool
 	proxy    ProxyOptions
+	coreDNS  string // its version; empty if there is none
 	// withoutDataPlane is why there is none; nil if there is.
 	withoutDataPlane error
 
@@ -85,7 +89,7 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 	if o.Proxy.Mode == "" {
 		o.Proxy.Mode = DefaultProxyMode
 	}
-	l := &Lab{version: v, binaries: b, proxy: o.Proxy}
+	l := &Lab{version: v, binaries: b, proxy: o.Proxy, coreDNS: coreDNSIn(b)}
 	switch {
 	case !o.DataPlane:
 		l.withoutDataPlane = errors.New("the lab was started without nodes")
@@ -114,13 +118,13 @@ func Obtain(ctx context.Context, o Options) error {
 // obtain returns the programs that the options mean.
 func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
 	if o.BinDir != "" {
-		return binariesIn(ctx, o.BinDir, o.Version, o.components())
+		return binariesIn(ctx, o.BinDir, o.Version, o.Components())
 	}
 	v, err := parseVersion(o.Version)
 	if err != nil {
 		return version{}, nil, err
 	}
-	b, err := Build(ctx, BuildOptions{Version: o.Version, CacheDir: o.CacheDir, Components: o.components(), Progress: o.Progress})
+	b, err := Build(ctx, BuildOptions{Version: o.Version, CacheDir: o.CacheDir, Components: o.Components(), Progress: o.Progress})
 	return v, b, err
 }
 

@@ -18,7 +18,12 @@ import (
 // The test binary stands in for the programs that the package runs: under the name of one of them it behaves as
 // that program does, as far as the package can see. Variables that begin with FAKE_ choose how it misbehaves.
 func TestMain(m *testing.M) {
-	switch strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe") {
+	name := strings.TrimSuffix(filepath.Base(os.Args[0]), ".exe")
+	if program := platformPrograms[name]; program != nil {
+		program(os.Args[1:])
+		return
+	}
+	switch name {
 	case "go":
 		fakeGo(os.Args[1:])
 	case "etcd":
@@ -32,10 +37,14 @@ func TestMain(m *testing.M) {
 	case "parent":
 		fakeParent(os.Args[1:])
 	default:
+		check(PrepareIsolation())
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // or every fake program lives a second longer under the race detector
 		os.Exit(m.Run())
 	}
 }
+
+// platformPrograms are further ones that not every system has.
+var platformPrograms = map[string]func(args []string){}
 
 // fakeParent starts a server, says which and goes on until it is killed.
 func fakeParent(args []string) {
@@ -204,6 +213,9 @@ func fakeAPIServer(args []string) {
 	}
 	if reason := os.Getenv("FAKE_APISERVER_ERROR"); reason != "" {
 		check(errors.New(reason))
+	}
+	if os.Getenv("FAKE_APISERVER") == "hang" {
+		select {}
 	}
 	tokens, err := os.ReadFile(fs["token-auth-file"])
 	check(err)

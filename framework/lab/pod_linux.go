@@ -40,22 +40,15 @@ func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate
 	if err != nil {
 		return candidate.Pod{}, err
 	}
-	p := &pod{Pod: as, node: n}
+	p, err := n.startPod(as)
+	if err != nil {
+		return candidate.Pod{}, err
+	}
 	defer func() {
 		if err != nil {
 			_ = p.remove(ctx) // the error that matters is the first one
 		}
 	}()
-	p.Addresses = n.network.Addresses
-	if !as.HostNetwork {
-		if p.network, err = n.network.AddPod(); err != nil {
-			return candidate.Pod{}, err
-		}
-		p.Addresses = p.network.Addresses
-	}
-	if p.backend, err = traffic.Serve(p.PodName, p.Ports, p.namespace().Do); err != nil {
-		return candidate.Pod{}, err
-	}
 	if err := p.register(ctx); err != nil {
 		return candidate.Pod{}, err
 	}
@@ -66,6 +59,25 @@ func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate
 	}
 	d.pods[p.PodName] = p
 	return p.Pod, nil
+}
+
+// startPod makes the network of a pod and a backend in it. The API does not know of it yet.
+func (n *node) startPod(as candidate.Pod) (_ *pod, err error) {
+	p := &pod{Pod: as, node: n}
+	defer func() {
+		if err != nil {
+			p.stop()
+		}
+	}()
+	p.Addresses = n.network.Addresses
+	if !as.HostNetwork {
+		if p.network, err = n.network.AddPod(); err != nil {
+			return nil, err
+		}
+		p.Addresses = p.network.Addresses
+	}
+	p.backend, err = traffic.Serve(p.PodName, p.Ports, p.namespace().Do)
+	return p, err
 }
 
 // register makes the Pod object and says that it runs.
@@ -85,19 +97,26 @@ func (p *pod) register(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create pod %s: %w", p.PodName, err)
 	}
-	created.Status = corev1.PodStatus{Phase: corev1.PodRunning, Conditions: readiness(!p.Unready), StartTime: &metav1.Time{Time: metav1.Now().Time}}
-	created.Status.HostIP = p.node.network.Addresses[0].String()
-	for _, a := range p.node.network.Addresses {
-		created.Status.HostIPs = append(created.Status.HostIPs, corev1.HostIP{IP: a.String()})
-	}
-	for _, a := range p.Addresses {
-		created.Status.PodIPs = append(created.Status.PodIPs, corev1.PodIP{IP: a.String()})
-	}
-	created.Status.PodIP = p.Addresses[0].String()
+	created.Status = p.status()
 	if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 		return fmt.Errorf("set the status of pod %s: %w", p.PodName, err)
 	}
 	return nil
+}
+
+// status is that of a pod that runs.
+func (p *pod) status() corev1.PodStatus {
+	now := metav1.Now()
+	s := corev1.PodStatus{Phase: corev1.PodRunning, Conditions: readiness(!p.Unready), StartTime: &now}
+	s.HostIP = p.node.network.Addresses[0].String()
+	for _, a := range p.node.network.Addresses {
+		s.HostIPs = append(s.HostIPs, corev1.HostIP{IP: a.String()})
+	}
+	for _, a := range p.Addresses {
+		s.PodIPs = append(s.PodIPs, corev1.PodIP{IP: a.String()})
+	}
+	s.PodIP = p.Addresses[0].String()
+	return s
 }
 
 func readiness(ready bool) []corev1.PodCondition {
@@ -187,12 +206,17 @@ func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
 	return p.remove(ctx)
 }
 
-// remove ends the backend and takes the pod off the network and out of the API.
-func (p *pod) remove(ctx context.Context) error {
+// stop ends the backend and takes the pod off the network.
+func (p *pod) stop() {
 	p.kill()
 	if p.network != nil {
 		p.network.Remove()
 	}
+}
+
+// remove is stop, and takes the pod out of the API.
+func (p *pod) remove(ctx context.Context) error {
+	p.stop()
 	zero := int64(0)
 	err := p.node.world.api.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
 	if err != nil && !apierrors.IsNotFound(err) {

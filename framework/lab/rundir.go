@@ -40,7 +40,10 @@ func (i ProcessIdentity) alive() bool {
 }
 
 // kill ends the process and its group if it is certain that it is the same process, and waits until it is gone.
-func (i ProcessIdentity) kill() error {
+func (i ProcessIdentity) kill() error { return i.end(killGroup) }
+
+// end is kill by other means.
+func (i ProcessIdentity) end(kill func(*os.Process) error) error {
 	started, err := processStart(i.PID)
 	if err != nil || i.Started == "" || started != i.Started {
 		return nil
@@ -49,7 +52,7 @@ func (i ProcessIdentity) kill() error {
 	if err != nil {
 		return nil // it has just ended
 	}
-	if err := killGroup(p); err != nil && !errors.Is(err, os.ErrProcessDone) {
+	if err := kill(p); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill process %d: %w", i.PID, err)
 	}
 	for deadline := time.Now().Add(10 * time.Second); i.alive(); time.Sleep(5 * time.Millisecond) {

@@ -16,9 +16,12 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// UpOptions say which control plane Up leaves running.
+// UpOptions say what Up leaves running.
 type UpOptions struct {
+	// Options choose the programs. DataPlane has no meaning here: Nodes says whether there is one.
 	Options
+	// Nodes is how many nodes there are, each with its proxy; zero means the control plane alone.
+	Nodes int
 	// Request chooses the ranges; Exclusive has no meaning here.
 	Request candidate.Request
 	// Kubeconfig is the file to write, which must not exist; empty means one among the files of the lab.
@@ -27,7 +30,10 @@ type UpOptions struct {
 	StateDir string
 }
 
-// Running describes the control plane that Up has started.
+// MaxNodes is how many nodes Up starts at most.
+const MaxNodes = 20
+
+// Running describes what Up has started.
 type Running struct {
 	// Version of Kubernetes, for example "v1.37.1".
 	Version      string   `json:"version"`
@@ -37,8 +43,16 @@ type Running struct {
 	NodePorts    string   `json:"nodePorts"`
 	// Dir holds the data and the logs of the servers.
 	Dir string `json:"dir"`
-	// Servers are the processes.
+	// Servers are the processes. Those of a lab with nodes die with the first one, which holds the namespaces.
 	Servers []ProcessIdentity `json:"servers"`
+	// Nodes of the lab; none if the control plane runs alone, then WithoutNodes says why.
+	Nodes        []candidate.Node `json:"nodes,omitempty"`
+	WithoutNodes string           `json:"withoutNodes,omitempty"`
+	// Proxy is what runs on the nodes.
+	Proxy string `json:"proxy,omitempty"`
+	// Path and NodesKubeconfig are for shells inside: where programs are, and a kubeconfig that reaches the API server from the nodes.
+	Path            string `json:"path,omitempty"`
+	NodesKubeconfig string `json:"nodesKubeconfig,omitempty"`
 }
 
 // alive reports whether all servers run.
@@ -55,7 +69,7 @@ func (r *Running) alive() bool {
 type AlreadyUpError struct{ Running *Running }
 
 func (e *AlreadyUpError) Error() string {
-	return fmt.Sprintf("a control plane is up already (Kubernetes %s, %s, kubeconfig %s): use it, or take it down first",
+	return fmt.Sprintf("a lab is up already (Kubernetes %s, %s, kubeconfig %s): use it, or take it down first",
 		e.Running.Version, strings.Join(e.Running.ServiceCIDRs, ","), e.Running.Kubeconfig)
 }
 
@@ -75,8 +89,9 @@ func stateDir(dir string) (string, error) {
 	return filepath.Join(d, "conformance"), nil
 }
 
-// Up starts one control plane that goes on when this process ends, and returns once it is ready and its kubeconfig
-// is written. The error is an *AlreadyUpError if one runs. If Up fails or ctx ends, nothing is left.
+// Up starts a lab that goes on when this process ends, and returns once it is ready and its kubeconfig is written. Where this machine has no
+// namespaces for nodes, the control plane is started alone, see Running.WithoutNodes. The error is an *AlreadyUpError if a lab runs. If Up fails or
+// ctx ends, nothing is left.
 func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 	dir, err := stateDir(o.StateDir)
 	if err != nil {
@@ -111,6 +126,21 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 		}
 	}
 
+	var withoutNodes error
+	if o.Proxy.Mode == "" {
+		o.Proxy.Mode = DefaultProxyMode
+	}
+	switch {
+	case o.Nodes < 0 || o.Nodes > MaxNodes:
+		return nil, fmt.Errorf("a lab has 0 to %d nodes, not %d", MaxNodes, o.Nodes)
+	case o.Nodes == 0:
+		withoutNodes = errors.New("none were asked for")
+	case NeedsGuest(o.Proxy.Mode):
+		return nil, errors.New("this machine's kernel has no IPVS, and a lab in user-mode-linux cannot be left running: choose another mode")
+	default:
+		withoutNodes = nodesWork(o)
+	}
+	o.DataPlane = withoutNodes == nil
 	v, b, err := obtain(ctx, o.Options)
 	if err != nil {
 		return nil, err
@@ -122,11 +152,14 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 	if err := sweep(os.TempDir()); err != nil {
 		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
 	}
-	return startDetached(ctx, dir, o.Kubeconfig, v, b, r)
+	if withoutNodes == nil {
+		return startStaying(ctx, dir, o)
+	}
+	return startDetached(ctx, dir, o.Kubeconfig, v, b, r, withoutNodes)
 }
 
 // startDetached starts the servers and writes down where they are.
-func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Binaries, r ranges) (_ *Running, err error) {
+func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Binaries, r ranges, withoutNodes error) (_ *Running, err error) {
 	ca, err := newAuthority()
 	if err != nil {
 		return nil, err
@@ -160,33 +193,46 @@ func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Bi
 
 	run := &Running{
 		Version: b.Version, URL: s.client.access.URL, NodePorts: r.nodePorts.String(), Dir: d.path,
-		Kubeconfig: kubeconfig, Servers: d.rec.Processes,
+		Kubeconfig: kubeconfig, Servers: d.rec.Processes, WithoutNodes: withoutNodes.Error(), ServiceCIDRs: r.list(),
 	}
 	if run.Kubeconfig == "" {
 		run.Kubeconfig = d.file("kubeconfig")
 	}
-	for _, p := range r.serviceCIDRs() {
-		run.ServiceCIDRs = append(run.ServiceCIDRs, p.String())
-	}
-	content, err := Kubeconfig(s.client.access)
-	if err != nil {
-		return nil, err
-	}
-	state, err := json.MarshalIndent(run, "", "  ")
-	if err != nil {
-		return nil, err
-	}
 	// The kubeconfig goes last: whoever waits for it finds everything else done.
-	if err := writeFileAtomically(filepath.Join(dir, stateFile), append(state, '\n'), 0o600); err != nil {
+	if err := writeState(dir, run); err != nil {
 		return nil, err
 	}
 	if err := d.detach(); err != nil {
 		return nil, err
 	}
-	if err := writeFileAtomically(run.Kubeconfig, content, 0o600); err != nil {
-		return nil, fmt.Errorf("write the kubeconfig: %w", err)
+	return run, writeKubeconfig(run, s.client.access)
+}
+
+// list has the ranges as text.
+func (r ranges) list() (out []string) {
+	for _, p := range r.serviceCIDRs() {
+		out = append(out, p.String())
 	}
-	return run, nil
+	return out
+}
+
+func writeKubeconfig(run *Running, a candidate.Access) error {
+	content, err := Kubeconfig(a)
+	if err != nil {
+		return err
+	}
+	if err := writeFileAtomically(run.Kubeconfig, content, 0o600); err != nil {
+		return fmt.Errorf("write the kubeconfig: %w", err)
+	}
+	return nil
+}
+
+func writeState(dir string, run *Running) error {
+	state, err := json.MarshalIndent(run, "", "  ")
+	if err != nil {
+		return err
+	}
+	return writeFileAtomically(filepath.Join(dir, stateFile), append(state, '\n'), 0o600)
 }
 
 // Down stops what Up has started and removes every trace of it. It returns what was running, nil if nothing was.
@@ -231,6 +277,11 @@ func takeDown(dir string, r *Running) error {
 			return err
 		}
 	}
+	if strings.HasPrefix(filepath.Base(r.Dir), runDirPrefix) {
+		if err := errors.Join(endShells(r.Dir), endRecorded(r.Dir)); err != nil {
+			return err
+		}
+	}
 	if ours(r) {
 		if err := os.Remove(r.Kubeconfig); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -242,6 +293,23 @@ func takeDown(dir string, r *Running) error {
 		}
 	}
 	return os.Remove(filepath.Join(dir, stateFile))
+}
+
+// endRecorded waits for the end of what died with the servers, as their folder records it.
+func endRecorded(runDir string) error {
+	b, err := os.ReadFile(filepath.Join(runDir, recordFile))
+	if err != nil {
+		return nil // a sweep was faster
+	}
+	var r record
+	if err := json.Unmarshal(b, &r); err != nil {
+		return nil // it goes with the folder, and nothing that it could name outlives the servers
+	}
+	var errs []error
+	for _, p := range r.Processes {
+		errs = append(errs, p.kill())
+	}
+	return errors.Join(errs...)
 }
 
 // ours reports whether the kubeconfig is still the one that Up has written.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/reference/dns"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
@@ -115,6 +116,17 @@ func (d *dataPlane) Release() {
 			_ = w.removeNode(h)
 		}
 	})
+}
+
+// Resolve implements candidate.DataPlane.
+func (d *dataPlane) Resolve(_ context.Context, questions []candidate.Question) ([]candidate.Resolution, error) {
+	_, services, endpoints := d.world.server.ProxySnapshot()
+	zone := dns.NewZone(services, endpoints, d.world.faults)
+	said := make([]candidate.Resolution, len(questions))
+	for i, q := range questions {
+		said[i] = zone.Resolve(q)
+	}
+	return said, nil
 }
 
 // Pass implements candidate.DataPlane.

@@ -42,7 +42,6 @@ func repeat(n int, command []string) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(dir)
 	seen := map[string]map[check.Verdict][]int{}
 	var times []float64
 	for i := 1; i <= n; i++ {
@@ -72,6 +71,11 @@ func repeat(n int, command []string) (int, error) {
 			fmt.Printf("; %s in %d runs %v", v, len(runs), runs)
 		}
 		fmt.Println()
+	}
+	if differing == 0 {
+		_ = os.RemoveAll(dir)
+	} else {
+		fmt.Printf("the reports are in %s\n", dir)
 	}
 	slices.Sort(times)
 	fmt.Printf("%d runs of %d checks, median %.1f s, slowest %.1f s: %d verdicts differ from run to run\n", n, len(seen), times[len(times)/2], times[len(times)-1], differing)

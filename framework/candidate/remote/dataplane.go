@@ -13,26 +13,28 @@ import (
 
 // arguments are those of any method of a data plane.
 type arguments struct {
-	Pod     candidate.Pod                `json:"pod,omitzero"`
-	Name    candidate.PodName            `json:"name,omitzero"`
-	Ready   bool                         `json:"ready,omitempty"`
-	Probes  []candidate.Probe            `json:"probes,omitempty"`
-	Pass    time.Duration                `json:"pass,omitempty"`
-	Address netip.Addr                   `json:"address,omitzero"`
-	Node    candidate.Node               `json:"node,omitzero"`
-	Proxy   candidate.ProxyConfiguration `json:"proxy,omitzero"`
-	What    candidate.Interference       `json:"what,omitempty"`
+	Pod       candidate.Pod                `json:"pod,omitzero"`
+	Name      candidate.PodName            `json:"name,omitzero"`
+	Ready     bool                         `json:"ready,omitempty"`
+	Probes    []candidate.Probe            `json:"probes,omitempty"`
+	Questions []candidate.Question         `json:"questions,omitempty"`
+	Pass      time.Duration                `json:"pass,omitempty"`
+	Address   netip.Addr                   `json:"address,omitzero"`
+	Node      candidate.Node               `json:"node,omitzero"`
+	Proxy     candidate.ProxyConfiguration `json:"proxy,omitzero"`
+	What      candidate.Interference       `json:"what,omitempty"`
 }
 
 // results are those of any method of a data plane.
 type results struct {
-	Pod         candidate.Pod         `json:"pod,omitzero"`
-	Outcomes    [][]candidate.Outcome `json:"outcomes,omitempty"`
-	Text        string                `json:"text,omitempty"`
-	Node        candidate.Node        `json:"node,omitzero"`
-	State       candidate.ProxyState  `json:"state,omitzero"`
-	Unavailable string                `json:"unavailable,omitempty"`
-	Error       string                `json:"error,omitempty"`
+	Pod         candidate.Pod          `json:"pod,omitzero"`
+	Outcomes    [][]candidate.Outcome  `json:"outcomes,omitempty"`
+	Resolutions []candidate.Resolution `json:"resolutions,omitempty"`
+	Text        string                 `json:"text,omitempty"`
+	Node        candidate.Node         `json:"node,omitzero"`
+	State       candidate.ProxyState   `json:"state,omitzero"`
+	Unavailable string                 `json:"unavailable,omitempty"`
+	Error       string                 `json:"error,omitempty"`
 }
 
 // methods are those of a data plane, by name: the last part of the path that they are called at.
@@ -55,6 +57,10 @@ var methods = map[string]func(context.Context, candidate.DataPlane, *arguments, 
 	},
 	"send": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
 		r.Outcomes, err = p.Send(ctx, a.Probes)
+		return err
+	},
+	"resolve": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
+		r.Resolutions, err = p.Resolve(ctx, a.Questions)
 		return err
 	},
 	"pass": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
@@ -165,6 +171,11 @@ func (d *dataPlane) Remove(ctx context.Context, pod candidate.PodName) error {
 func (d *dataPlane) Send(ctx context.Context, probes []candidate.Probe) ([][]candidate.Outcome, error) {
 	r, err := d.do(ctx, "send", arguments{Probes: probes})
 	return r.Outcomes, err
+}
+
+func (d *dataPlane) Resolve(ctx context.Context, questions []candidate.Question) ([]candidate.Resolution, error) {
+	r, err := d.do(ctx, "resolve", arguments{Questions: questions})
+	return r.Resolutions, err
 }
 
 func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {

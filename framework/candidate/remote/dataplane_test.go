@@ -47,6 +47,7 @@ type recorder struct {
 
 	pod      candidate.Pod
 	outcomes [][]candidate.Outcome
+	said     []candidate.Resolution
 	text     string
 	node     candidate.Node
 	state    candidate.ProxyState
@@ -74,6 +75,9 @@ func (r *recorder) Remove(_ context.Context, pod candidate.PodName) error {
 }
 func (r *recorder) Send(_ context.Context, probes []candidate.Probe) ([][]candidate.Outcome, error) {
 	return r.outcomes, r.note("Send", probes)
+}
+func (r *recorder) Resolve(_ context.Context, questions []candidate.Question) ([]candidate.Resolution, error) {
+	return r.said, r.note("Resolve", questions)
 }
 func (r *recorder) Pass(ctx context.Context, d time.Duration) error {
 	if r.wait != nil {
@@ -189,6 +193,7 @@ type method struct {
 func methodsOf(t *testing.T) map[string]method {
 	pod, name := full[candidate.Pod](t, "pod"), full[candidate.PodName](t, "name")
 	probes, address := full[[]candidate.Probe](t, "probe"), netip.MustParseAddr("fd00::7")
+	questions := full[[]candidate.Question](t, "question")
 	node, proxy := full[candidate.Node](t, "node"), full[candidate.ProxyConfiguration](t, "proxy")
 	type plane = candidate.DataPlane
 	return map[string]method{
@@ -208,6 +213,10 @@ func methodsOf(t *testing.T) map[string]method {
 		"Send": {
 			call{"Send", []any{probes}}, func(ctx context.Context, p plane) (any, error) { return p.Send(ctx, probes) },
 			func(r *recorder) any { return r.outcomes },
+		},
+		"Resolve": {
+			call{"Resolve", []any{questions}}, func(ctx context.Context, p plane) (any, error) { return p.Resolve(ctx, questions) },
+			func(r *recorder) any { return r.said },
 		},
 		"Pass": {call{"Pass", []any{time.Hour + 1}}, func(ctx context.Context, p plane) (any, error) { return nil, p.Pass(ctx, time.Hour+1) }, nil},
 		"Diagnose": {
@@ -251,7 +260,7 @@ func TestEachMethodOfADataPlaneIsCarried(t *testing.T) {
 	for name, m := range methods {
 		t.Run(name, func(t *testing.T) {
 			r := &recorder{
-				pod: full[candidate.Pod](t, "started"), outcomes: full[[][]candidate.Outcome](t, "outcome"), text: "what the nodes know\nof it",
+				pod: full[candidate.Pod](t, "started"), outcomes: full[[][]candidate.Outcome](t, "outcome"), said: full[[]candidate.Resolution](t, "said"), text: "what the nodes know\nof it",
 				node: full[candidate.Node](t, "added"), state: full[candidate.ProxyState](t, "state"),
 			}
 			plane := leasePlane(t, &planeStub{stub: &stub{}, plane: r})

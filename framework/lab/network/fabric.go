@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/vishvananda/netlink"
@@ -117,8 +118,24 @@ func NewFabric() (*Fabric, error) {
 	return f, nil
 }
 
-// Gateway is the address of the bridge: where nodes reach the API server.
-func (f *Fabric) Gateway() netip.Addr { return hostAddress(0, rootHosts, 1).Addr() }
+// Gateway is the address of the bridge, of either family: where nodes reach the API server.
+func (f *Fabric) Gateway(six bool) netip.Addr {
+	family := 0
+	if six {
+		family = 1
+	}
+	return hostAddress(family, rootHosts, 1).Addr()
+}
+
+// Overlapping is the range of the network that shares addresses with p; invalid if none does.
+func Overlapping(p netip.Prefix) netip.Prefix {
+	for _, r := range slices.Concat(PodRanges, hostRanges) {
+		if r.Overlaps(p) {
+			return r
+		}
+	}
+	return netip.Prefix{}
+}
 
 // Close removes the bridge and what is plugged into it.
 func (f *Fabric) Close() error {

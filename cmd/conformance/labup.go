@@ -1,0 +1,90 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab"
+)
+
+func newLabUp() *cobra.Command {
+	o := lab.UpOptions{}
+	var cidrs string
+	cmd := &cobra.Command{
+		Use:   "up",
+		Short: "start a lab that stays, and write a kubeconfig",
+		Long: `Start etcd, kube-apiserver, kube-controller-manager and nodes with a service proxy each, leave them running, and write a kubeconfig.
+
+Nodes and pods are network namespaces; ` + "`conformance lab shell`" + ` opens a shell in one. Each Pod that is created gets a node (spec.nodeName, else one
+that its node selector allows, each in turn), an address, and a backend that answers over TCP and UDP who it is and from which address it was asked, on the
+ports that its containers name, or on 80 and 8080 if they name none. Images and commands mean nothing. Pods are ready from the start; readiness
+follows what is written into their status (kubectl patch pod NAME --subresource=status …). A deleted pod answers until its grace
+period is over. Deployments, ReplicaSets and StatefulSets work.
+
+Where this machine lets this user have no network namespaces, the control plane runs alone, as with --nodes 0.`,
+		Example: `  conformance lab up --kubeconfig kc
+  kubectl --kubeconfig kc create deployment web --image=any --replicas=3
+  kubectl --kubeconfig kc expose deployment web --port 80 --target-port 8080
+  conformance lab shell node-1 -- sh -c 'curl http://$(kubectl get service web -o jsonpath={.spec.clusterIP})'
+  conformance lab down`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			out := cmd.OutOrStdout()
+			ranges, err := parseServiceCIDR(cidrs)
+			if err != nil {
+				return usage("--service-cidr %s: %w", cidrs, err)
+			}
+			if err := validateProxy(o.Proxy); err != nil {
+				return err
+			}
+			if o.Nodes < 0 || o.Nodes > lab.MaxNodes {
+				return usage("--nodes %d: there can be 0 to %d", o.Nodes, lab.MaxNodes)
+			}
+			if o.Nodes == 0 && o.Proxy != (lab.ProxyOptions{}) {
+				return usage("--proxy-mode and --proxy-command are for nodes, and there are none")
+			}
+			shown := newBuildProgress(out)
+			o.Progress, o.Request = shown.show, candidate.Request{ServiceCIDRs: ranges}
+			running, err := lab.Up(cmd.Context(), o)
+			shown.end()
+			if err != nil {
+				return labError(cmd.Context(), err)
+			}
+			describeRunning(out, running)
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version (default "+lab.DefaultVersion+")")
+	flags.StringVar(&o.BinDir, "kubernetes-bin-dir", "", "folder with the programs of Kubernetes and etcd (default: built from Go modules, once)")
+	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file to write; it must not exist")
+	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16", "Service range; two joined by a comma are dual stack")
+	flags.IntVar(&o.Nodes, "nodes", 3, "number of nodes; 0 is the control plane alone")
+	registerProxy(flags, &o.Proxy)
+	return cmd
+}
+
+// describeRunning says what is up and what can be done with it.
+func describeRunning(out io.Writer, r *lab.Running) {
+	fmt.Fprintf(out, "Kubernetes %s with Service range %s is up at %s\n", r.Version, strings.Join(r.ServiceCIDRs, ","), r.URL)
+	if len(r.Nodes) == 0 {
+		fmt.Fprintf(out, "  without nodes: %s\n", r.WithoutNodes)
+	}
+	for _, n := range r.Nodes {
+		fmt.Fprintf(out, "  %s", n.Name)
+		for _, a := range n.Addresses {
+			fmt.Fprintf(out, " %s", a)
+		}
+		fmt.Fprintf(out, ", %s, %s\n", n.Zone, r.Proxy)
+	}
+	fmt.Fprintf(out, "try:\n  kubectl --kubeconfig %s get services\n", r.Kubeconfig)
+	if len(r.Nodes) > 0 {
+		fmt.Fprintf(out, "  kubectl --kubeconfig %s create deployment web --image=any --replicas=3\n", r.Kubeconfig)
+		fmt.Fprintf(out, "  conformance lab shell %s\n", r.Nodes[0].Name)
+	}
+	fmt.Fprintln(out, "  conformance lab down")
+}

@@ -1,0 +1,69 @@
+package candidate
+
+import (
+	"fmt"
+	"net/netip"
+)
+
+// Question is what the DNS of the cluster is asked. Here and in records a name below the domain of the cluster is given without
+// that ("app.default.svc"), so that no check needs to know it; any other name ends in a dot ("www.example.com.").
+type Question struct {
+	Name string     `json:"name"`
+	Type RecordType `json:"type"`
+}
+
+func (q Question) String() string { return fmt.Sprintf("%s %s", q.Name, q.Type) }
+
+// RecordType is a type of DNS records.
+type RecordType string
+
+// The types that checks look at (RFC 1035, RFC 3596, RFC 2782).
+const (
+	A     RecordType = "A"
+	AAAA  RecordType = "AAAA"
+	CNAME RecordType = "CNAME"
+	SRV   RecordType = "SRV"
+)
+
+// Record is a DNS record.
+type Record struct {
+	// Name is what the record is of.
+	Name string     `json:"name"`
+	Type RecordType `json:"type"`
+	// Address is that of an A or AAAA record.
+	Address netip.Addr `json:"address,omitzero"`
+	// Target is the name that a CNAME or SRV record leads to, Port the port of an SRV record.
+	Target string `json:"target,omitempty"`
+	Port   int    `json:"port,omitempty"`
+}
+
+func (r Record) String() string {
+	switch r.Type {
+	case A, AAAA:
+		return r.Address.String()
+	case SRV:
+		return fmt.Sprintf("%s:%d", r.Target, r.Port)
+	}
+	return fmt.Sprintf("%s %s", r.Type, r.Target)
+}
+
+// Said is the kind of answer to a question.
+type Said string
+
+// What can be said.
+const (
+	Found      Said = "found"
+	NoName     Said = "no such name" // NXDOMAIN
+	NoRecords  Said = "no records"   // the name exists without records of the type
+	Failed     Said = "failed"       // another response code, or a message that cannot be read
+	Unanswered Said = "no answer"    // silence
+)
+
+// Resolution is what the DNS of the cluster says to a question.
+type Resolution struct {
+	Said Said `json:"said"`
+	// Records are those of the answer section that are of a known type.
+	Records []Record `json:"records,omitempty"`
+	// Reason says why it Failed.
+	Reason string `json:"reason,omitempty"`
+}

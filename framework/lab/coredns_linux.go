@@ -1,0 +1,109 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// dnsServer is the CoreDNS of a world, which the first question starts.
+type dnsServer struct {
+	mu      sync.Mutex
+	process *process
+	err     error // of a start that failed: every check would wait for another one
+	stopped bool
+}
+
+// Resolve implements candidate.DataPlane: CoreDNS runs beside the API server and is asked directly.
+func (d *dataPlane) Resolve(ctx context.Context, questions []candidate.Question) ([]candidate.Resolution, error) {
+	if err := d.world.ensureDNS(ctx); err != nil {
+		return nil, err
+	}
+	said := make([]candidate.Resolution, len(questions))
+	errs := make([]error, len(questions))
+	var asked sync.WaitGroup
+	for i, q := range questions {
+		asked.Go(func() { said[i], errs[i] = ask(ctx, loopback(dnsPort), clusterDomain+".", q) })
+	}
+	asked.Wait()
+	return said, errors.Join(errs...)
+}
+
+// ensureDNS starts CoreDNS unless it runs.
+func (w *world) ensureDNS(ctx context.Context) error {
+	if w.lab.coreDNS == "" {
+		return candidate.Unavailable("the folder %s has no program %s", w.lab.binaries.Dir, CoreDNS)
+	}
+	s := &w.dns
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.stopped:
+		return errClosed
+	case s.err != nil:
+		return s.err
+	case s.process != nil && !s.process.alive():
+		return s.process.diedError()
+	case s.process != nil:
+		return nil
+	}
+	var err error
+	if s.process, err = w.startDNS(ctx); err != nil && ctx.Err() == nil {
+		s.err = err // a check that was interrupted leaves the start to the next one
+	}
+	return err
+}
+
+// startDNS starts CoreDNS in the namespace of this process and waits until it knows the Services.
+func (w *world) startDNS(ctx context.Context) (_ *process, err error) {
+	dir := w.lab.dir
+	config := dir.file("Corefile")
+	if err := os.WriteFile(config, []byte(coreFile(w.kubeconfig)), 0o600); err != nil {
+		return nil, err
+	}
+	p, err := startProcess(command{name: string(CoreDNS), path: w.lab.binaries.Path(CoreDNS), log: dir.file("coredns.log"), args: []string{"-conf", config}})
+	if err != nil {
+		return nil, err
+	}
+	defer func() {
+		if err != nil {
+			p.kill()
+			dir.forget(p)
+		}
+	}()
+	if err := dir.add(p); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
+	defer cancel()
+	for {
+		// Whatever it says of this name, once it knows the objects it says something: before that it fails.
+		said, err := ask(ctx, loopback(dnsPort), clusterDomain+".", candidate.Question{Name: "kubernetes.default.svc", Type: candidate.A})
+		if err == nil && said.Said != candidate.Failed && said.Said != candidate.Unanswered {
+			return p, nil
+		}
+		select {
+		case <-p.done:
+			return nil, p.diedError()
+		case <-ctx.Done():
+			return nil, fmt.Errorf("wait for CoreDNS: %w; its log ends with: %s", context.Cause(ctx), logTail(p.log, 3))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// stop kills the server if it runs; none is started any more.
+func (s *dnsServer) stop(dir *runDir) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.stopped = true
+	if s.process != nil {
+		s.process.kill()
+		dir.forget(s.process)
+	}
+}

@@ -1,0 +1,137 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/netip"
+	"strings"
+	"time"
+
+	"golang.org/x/net/dns/dnsmessage"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// answerTimeout is how long a server that lives on the same machine may keep silent.
+const answerTimeout = 5 * time.Second
+
+// maxAnswer is the size of the datagrams that this resolver takes (RFC 6891): what no answer about the Services of a check exceeds.
+const maxAnswer = 16 << 10
+
+var recordTypes = map[candidate.RecordType]dnsmessage.Type{
+	candidate.A: dnsmessage.TypeA, candidate.AAAA: dnsmessage.TypeAAAA, candidate.CNAME: dnsmessage.TypeCNAME, candidate.SRV: dnsmessage.TypeSRV,
+}
+
+// ask sends one question to a DNS server by UDP and reads its answer. domain is that of the cluster ("cluster.local."). The error says
+// that the question could not be asked.
+func ask(ctx context.Context, server, domain string, q candidate.Question) (candidate.Resolution, error) {
+	id := uint16(rand.Uint32())
+	query, err := pack(id, domain, q)
+	if err != nil {
+		return candidate.Resolution{}, fmt.Errorf("ask for %s: %w", q, err)
+	}
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "udp", server)
+	if err != nil {
+		return candidate.Resolution{}, fmt.Errorf("ask for %s: %w", q, err)
+	}
+	defer conn.Close()
+	deadline := time.Now().Add(answerTimeout)
+	if err := conn.SetDeadline(deadline); err != nil {
+		return candidate.Resolution{}, err
+	}
+	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
+	if _, err = conn.Write(query); err == nil {
+		answer := make([]byte, maxAnswer)
+		for {
+			var n int
+			if n, err = conn.Read(answer); err != nil {
+				break
+			}
+			var message dnsmessage.Message
+			if message.Unpack(answer[:n]) == nil && (message.ID != id || !message.Response) {
+				continue // not the answer to this question
+			}
+			return read(answer[:n], domain), nil
+		}
+	}
+	if ctx.Err() != nil {
+		return candidate.Resolution{}, context.Cause(ctx)
+	}
+	if timeout := net.Error(nil); errors.As(err, &timeout) && timeout.Timeout() {
+		return candidate.Resolution{Said: candidate.Unanswered}, nil
+	}
+	return candidate.Resolution{Said: candidate.Unanswered, Reason: err.Error()}, nil // nobody listens
+}
+
+// pack makes the message of a question.
+func pack(id uint16, domain string, q candidate.Question) ([]byte, error) {
+	t, ok := recordTypes[q.Type]
+	if !ok {
+		return nil, fmt.Errorf("type %q is not known", q.Type)
+	}
+	full := q.Name
+	if !strings.HasSuffix(full, ".") {
+		full += "." + domain
+	}
+	name, err := dnsmessage.NewName(full)
+	if err != nil {
+		return nil, fmt.Errorf("name %q: %w", full, err)
+	}
+	m := dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: id, RecursionDesired: true},
+		Questions: []dnsmessage.Question{{Name: name, Type: t, Class: dnsmessage.ClassINET}},
+	}
+	var size dnsmessage.ResourceHeader
+	if err := size.SetEDNS0(maxAnswer, dnsmessage.RCodeSuccess, false); err != nil {
+		return nil, err
+	}
+	m.Additionals = []dnsmessage.Resource{{Header: size, Body: &dnsmessage.OPTResource{}}}
+	return m.Pack()
+}
+
+// read says what a message answers.
+func read(answer []byte, domain string) candidate.Resolution {
+	failed := func(format string, args ...any) candidate.Resolution {
+		return candidate.Resolution{Said: candidate.Failed, Reason: fmt.Sprintf(format, args...)}
+	}
+	var m dnsmessage.Message
+	if err := m.Unpack(answer); err != nil {
+		return failed("unreadable message: %v", err)
+	}
+	switch {
+	case m.RCode == dnsmessage.RCodeNameError:
+		return candidate.Resolution{Said: candidate.NoName}
+	case m.RCode != dnsmessage.RCodeSuccess:
+		return failed("%s", strings.TrimPrefix(m.RCode.String(), "RCode"))
+	case m.Truncated:
+		return failed("truncated beyond %d bytes", maxAnswer)
+	}
+	said := candidate.Resolution{Said: candidate.NoRecords}
+	for _, a := range m.Answers {
+		r := candidate.Record{Name: below(domain, a.Header.Name)}
+		switch body := a.Body.(type) {
+		case *dnsmessage.AResource:
+			r.Type, r.Address = candidate.A, netip.AddrFrom4(body.A)
+		case *dnsmessage.AAAAResource:
+			r.Type, r.Address = candidate.AAAA, netip.AddrFrom16(body.AAAA)
+		case *dnsmessage.CNAMEResource:
+			r.Type, r.Target = candidate.CNAME, below(domain, body.CNAME)
+		case *dnsmessage.SRVResource:
+			r.Type, r.Target, r.Port = candidate.SRV, below(domain, body.Target), int(body.Port)
+		default:
+			continue
+		}
+		said.Said, said.Records = candidate.Found, append(said.Records, r)
+	}
+	return said
+}
+
+// below is a full name as questions and records have it.
+func below(domain string, name dnsmessage.Name) string {
+	short, _ := strings.CutSuffix(name.String(), "."+domain)
+	return short
+}

@@ -1,0 +1,44 @@
+package lab
+
+import (
+	"os"
+	"strings"
+)
+
+// ShellOptions say what to run in which place of the lab that Up has started.
+type ShellOptions struct {
+	// Place is a node, a pod, NAMESPACE/POD, or "outside", a client outside of the cluster whose gateway is the first node.
+	Place string
+	// Command and its arguments; empty means the user's shell.
+	Command []string
+	// StateDir is that of UpOptions.
+	StateDir string
+}
+
+// outsideName is the place outside of the cluster.
+const outsideName = "outside"
+
+// labVariable names the folder of the lab in the environment of what runs in a shell, by which it is found when the lab goes down.
+const labVariable = "CONFORMANCE_LAB"
+
+// shellEnvironment is the user's, with the programs of the lab, administrators' programs and a kubeconfig that works on the nodes.
+func shellEnvironment(r *Running, place string) []string {
+	var env []string
+	for _, s := range os.Environ() {
+		switch name, _, _ := strings.Cut(s, "="); name {
+		case "PATH", "KUBECONFIG", labVariable, labVariable + "_PLACE":
+		default:
+			env = append(env, s)
+		}
+	}
+	return append(env, "PATH="+shellPath(r), "KUBECONFIG="+r.NodesKubeconfig, labVariable+"="+r.Dir, labVariable+"_PLACE="+place)
+}
+
+// shellPath is where a shell finds programs.
+func shellPath(r *Running) string {
+	path := r.Path
+	if own := os.Getenv("PATH"); own != "" {
+		path += ":" + own
+	}
+	return path
+}

@@ -1,0 +1,225 @@
+package lab
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab/network"
+)
+
+func init() {
+	platformPrograms["holder"] = holder
+	platformPrograms["lab-shell"] = func(args []string) {
+		code, err := Shell(ShellOptions{Place: args[0], Command: args[1:], StateDir: os.Getenv("LAB_STATE")})
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			code = 64
+		}
+		os.Exit(code)
+	}
+	// ask sends a line to a backend and prints the answer.
+	platformPrograms["ask"] = func(args []string) {
+		c, err := net.Dial("tcp", args[0])
+		check(err)
+		fmt.Fprintln(c, "who")
+		line, err := bufio.NewReader(c).ReadString('\n')
+		check(err)
+		fmt.Print(line)
+	}
+}
+
+// holder is the process of a lab as shells see it: it holds a node and a pod, and writes down where.
+func holder(args []string) {
+	check(PrepareIsolation())
+	f, err := network.NewFabric()
+	check(err)
+	n, err := f.AddNode()
+	check(err)
+	p, err := n.AddPod()
+	check(err)
+	var places []place
+	for name, ns := range map[string]*network.Namespace{"node-1": n.Namespace, "default/p": p.Namespace} {
+		inode, err := namespaceInode(ns.Descriptor())
+		check(err)
+		places = append(places, place{Name: name, Descriptor: ns.Descriptor(), Inode: inode})
+	}
+	places = append(places, place{Name: "default/gone", Descriptor: n.Descriptor(), Inode: 1})
+	check(writePlaces(&runDir{path: args[0]}, places))
+	fmt.Println("holds")
+	_, _ = io.Copy(io.Discard, os.Stdin)
+}
+
+// hold starts a holder, and the state of a lab that has it as its process.
+func hold(t *testing.T) (state string, r *Running) {
+	t.Helper()
+	if err := isolationWorks(); err != nil {
+		t.Fatalf("the test needs a machine that lets this user make network namespaces: %v", err)
+	}
+	state = t.TempDir()
+	d, err := newRunDir(t.TempDir())
+	must(t, err)
+	cmd := isolated([]string{d.path}, "1")
+	cmd.Args[0], cmd.Stderr, cmd.SysProcAttr.Setpgid = "holder", os.Stderr, true
+	_, err = cmd.StdinPipe()
+	must(t, err)
+	out, err := cmd.StdoutPipe()
+	must(t, err)
+	must(t, onSpawner(cmd.Start))
+	t.Cleanup(func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait() // it was killed
+	})
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil || line != "holds\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	started, err := processStart(cmd.Process.Pid)
+	must(t, err)
+	r = &Running{
+		URL: "https://127.0.0.1:1", Dir: d.path, Kubeconfig: d.file("kubeconfig"), Path: systemPath, NodesKubeconfig: "/nodes",
+		Servers: []ProcessIdentity{{cmd.Process.Pid, started}}, Nodes: []candidate.Node{{Name: "node-1"}},
+	}
+	must(t, writeState(state, r))
+	return state, r
+}
+
+// shell runs a command by the program that opens shells.
+func shell(t *testing.T, state string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
+	cmd := shellCommand(t, state, args...)
+	var errs strings.Builder
+	cmd.Stderr = &errs
+	out, err := cmd.Output()
+	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	return string(out), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+func shellCommand(t *testing.T, state string, args ...string) *exec.Cmd {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), filepath.Join(installFakes(t, "lab-shell"), "lab-shell"), args...)
+	cmd.Env = append(os.Environ(), "LAB_STATE="+state, "SHELL=/bin/sh", "ISOLATED=")
+	return cmd
+}
+
+func TestAShellRunsInItsPlace(t *testing.T) {
+	state, r := hold(t)
+	places, err := readPlaces(r.Dir)
+	must(t, err)
+	dir, err := os.Getwd()
+	must(t, err)
+	for _, p := range places[:2] {
+		out, errs, code := shell(t, state, strings.TrimPrefix(p.Name, "default/"), "sh", "-c", "readlink /proc/self/ns/net; id -u; pwd; echo $CONFORMANCE_LAB_PLACE $KUBECONFIG; exit 7")
+		want := fmt.Sprintf("net:[%d]\n0\n%s\n%s /nodes\n", p.Inode, dir, p.Name)
+		if out != want || code != 7 {
+			t.Errorf("%s: %q, exit code %d, %s; want %q", p.Name, out, code, errs, want)
+		}
+	}
+	holderMounts, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", r.Servers[0].PID))
+	must(t, err)
+	if out, errs, code := shell(t, state, "node-1", "readlink", "/proc/self/ns/mnt"); out != holderMounts+"\n" || code != 0 {
+		t.Errorf("mounts %q, exit code %d, %s; want %s", out, code, errs, holderMounts)
+	}
+	if _, _, code := shell(t, state, "node-1", "sh", "-c", "kill -TERM $$"); code != 128+int(syscall.SIGTERM) {
+		t.Errorf("exit code %d of a command that SIGTERM ended", code)
+	}
+	cmd := shellCommand(t, state, "node-1") // $SHELL
+	cmd.Stdin = strings.NewReader("exit 9\n")
+	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 9 {
+		t.Errorf("the user's shell: %v", err)
+	}
+}
+
+func TestAShellThatCannotBeOpenedSaysWhy(t *testing.T) {
+	state, r := hold(t)
+	if err := os.WriteFile(filepath.Join(r.Dir, "no-program"), []byte("\x00"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for want, args := range map[string][]string{
+		`there is no node or pod "nope"; there are`: {"nope"},
+		"has just gone":           {"gone"},
+		"no program no-such":      {"p", "no-such"},
+		"run the program: exec f": {"p", filepath.Join(r.Dir, "no-program")},
+	} {
+		if out, errs, code := shell(t, state, args...); code != 64 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+			t.Errorf("%v: %q, exit code %d; want a line with %q", args, errs, code, want)
+		}
+	}
+	r.Nodes, r.WithoutNodes = nil, "none were asked for"
+	must(t, writeState(state, r))
+	if _, errs, code := shell(t, state, "node-1"); code != 64 || !strings.Contains(errs, "none were asked for") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+	if _, errs, code := shell(t, t.TempDir(), "node-1"); code != 64 || !strings.Contains(errs, "nothing is up") {
+		t.Errorf("exit code %d, %s", code, errs)
+	}
+}
+
+func TestDownEndsWhatRunsInShells(t *testing.T) {
+	state, r := hold(t)
+	// The command leaves a process behind, in a session of its own.
+	out, errs, code := shell(t, state, "p", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!; readlink /proc/self/ns/net")
+	var pid int
+	var namespace string
+	if _, err := fmt.Sscan(out, &pid, &namespace); err != nil || code != 0 {
+		t.Fatalf("%q, exit code %d, %s", out, code, errs)
+	}
+	if _, err := processStart(pid); err != nil {
+		t.Fatalf("what was left in the shell does not run: %v", err)
+	}
+	_, err := Down(t.Context(), state)
+	must(t, err)
+	if _, err := processStart(pid); err == nil {
+		t.Error("it still runs")
+	}
+	if exists(t, r.Dir) {
+		t.Error("the folder is still there")
+	}
+	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
+	must(t, err)
+	for _, link := range links {
+		if now, _ := os.Readlink(link); now == namespace {
+			t.Errorf("%s is still in the pod", link)
+		}
+	}
+}
+
+func TestPodsAnswerOnTheirPorts(t *testing.T) {
+	port := func(number int32, protocol corev1.Protocol) corev1.ContainerPort {
+		return corev1.ContainerPort{ContainerPort: number, Protocol: protocol}
+	}
+	for _, c := range []struct {
+		want       string
+		host       bool
+		containers [][]corev1.ContainerPort
+	}{
+		{"80/TCP 80/UDP 8080/TCP 8080/UDP", false, [][]corev1.ContainerPort{{}}},
+		{"", true, [][]corev1.ContainerPort{{}}},
+		{"9000/TCP", true, [][]corev1.ContainerPort{{port(9000, "TCP")}}},
+		{"53/UDP 53/TCP 9000/TCP", false, [][]corev1.ContainerPort{{port(53, "UDP"), port(53, "TCP")}, {port(9000, "TCP"), port(53, "UDP")}}},
+	} {
+		spec := corev1.PodSpec{HostNetwork: c.host}
+		for _, ports := range c.containers {
+			spec.Containers = append(spec.Containers, corev1.Container{Ports: ports})
+		}
+		var got []string
+		for _, p := range answeredPorts(&spec) {
+			got = append(got, fmt.Sprintf("%d/%s", p.Number, p.Protocol))
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%v on the host network %t: %v, want %s", c.containers, c.host, got, c.want)
+		}
+	}
+}

@@ -1,0 +1,119 @@
+package lab
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func init() {
+	platformPrograms["lab-up"] = func(args []string) {
+		check(PrepareIsolation()) // it starts itself again
+		_, err := Up(context.Background(), UpOptions{
+			Options: Options{BinDir: args[0], Proxy: ProxyOptions{Command: "sleep 1000"}}, StateDir: args[1], Nodes: 2,
+		})
+		check(err)
+	}
+}
+
+// upNodesOptions are those of a lab of fakes with nodes, which begin to start and cannot come up.
+func upNodesOptions(t *testing.T) UpOptions {
+	t.Helper()
+	if err := isolationWorks(); err != nil {
+		t.Fatalf("the test needs a machine that lets this user make network namespaces: %v", err)
+	}
+	programs := installFakes(t, "etcd", "kube-apiserver", "kube-controller-manager")
+	o := upOptions(t)
+	o.BinDir, o.Nodes, o.Proxy = programs, 2, ProxyOptions{Command: "sleep 1000"}
+	return o
+}
+
+func TestAFailureInsideIsToldAndLeavesNothing(t *testing.T) {
+	o := upNodesOptions(t)
+	t.Setenv("FAKE_APISERVER_ERROR", "no such flag")
+	if r, err := Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no such flag") {
+		t.Errorf("%+v, %v", r, err)
+	}
+	expectNoLab(t, o)
+}
+
+func TestAnInterruptedUpLeavesNothing(t *testing.T) {
+	o := upNodesOptions(t)
+	t.Setenv("FAKE_APISERVER", "hang")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		defer cancel()
+		until(t, "the lab begins to start", begun)
+	}()
+	if r, err := Up(ctx, o); err == nil {
+		t.Errorf("up after an interrupt: %+v", r)
+	}
+	expectNoLab(t, o)
+}
+
+// begun reports whether a lab has begun to start its servers.
+func begun() bool {
+	found, _ := filepath.Glob(filepath.Join(os.TempDir(), runDirPrefix+"*", "etcd-*"))
+	return len(found) > 0
+}
+
+// until waits for something to become true; the test's own time limit ends the wait.
+func until(t *testing.T, what string, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		select {
+		case <-t.Context().Done():
+			t.Fatalf("%s: %v", what, context.Cause(t.Context()))
+		case <-time.After(50 * time.Millisecond):
+		}
+	}
+}
+
+func TestAnUpThatIsKilledLeavesNothing(t *testing.T) {
+	o := upNodesOptions(t)
+	t.Setenv("FAKE_APISERVER", "hang")
+	cmd := exec.Command(filepath.Join(installFakes(t, "lab-up"), "lab-up"), o.BinDir, o.StateDir)
+	must(t, cmd.Start())
+	until(t, "the lab begins to start", begun)
+	must(t, cmd.Process.Kill())
+	_ = cmd.Wait() // it was killed
+	until(t, "what was started cleans up", func() bool {
+		left, _ := filepath.Glob(filepath.Join(os.TempDir(), runDirPrefix+"*"))
+		return len(left) == 0
+	})
+}
+
+// expectNoLab fails if something of a lab is left.
+func expectNoLab(t *testing.T, o UpOptions) {
+	t.Helper()
+	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), runDirPrefix+"*")); len(left) > 0 {
+		t.Errorf("left behind: %v", left)
+	}
+	if r, err := Status(o.StateDir); r != nil || err != nil {
+		t.Errorf("status: %+v, %v", r, err)
+	}
+}
+
+func TestRangesOfTheNetworkAreNoServiceRanges(t *testing.T) {
+	o := upNodesOptions(t)
+	for _, r := range []string{"10.244.3.0/24", "10.0.0.0/8", "172.30.0.0/24", "fd00:10:244::/64"} {
+		o.Request.ServiceCIDRs = prefixes(r)
+		if running, err := Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), "choose another") && !strings.Contains(err.Error(), "Service CIDR") {
+			t.Errorf("%s: %+v, %v", r, running, err)
+		}
+	}
+}
+
+func TestUpRefusesNumbersOfNodes(t *testing.T) {
+	o := upOptions(t)
+	for _, n := range []int{-1, MaxNodes + 1} {
+		o.Nodes = n
+		if r, err := Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), "nodes, not") {
+			t.Errorf("%d: %+v, %v", n, r, err)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+//go:build !linux
+
+package lab
+
+import (
+	"context"
+	"errors"
+	"runtime"
+)
+
+// nodesWork says why there are no nodes.
+func nodesWork(UpOptions) error {
+	return errors.New(runtime.GOOS + " has no network namespaces; the nodes of the lab need Linux")
+}
+
+// startStaying is not called where nodesWork fails.
+func startStaying(context.Context, string, UpOptions) (*Running, error) {
+	return nil, errors.ErrUnsupported
+}
+
+// endShells does nothing: without nodes there are no shells.
+func endShells(string) error { return nil }
+
+// Shell fails: there are no namespaces to open a shell in.
+func Shell(ShellOptions) (code int, err error) { return 0, nodesWork(UpOptions{}) }

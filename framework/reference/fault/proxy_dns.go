@@ -1,0 +1,37 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// Bugs of the cluster's DNS.
+var (
+	DNSEndpointsForVirtualIP = New("dns-endpoints-for-virtual-ip", "The name of a Service resolves to its endpoints where it has a virtual address.",
+		spec.ProxyDNSClusterIP, spec.ProxyDNSDualStack, spec.ProxyDNSNameLeadingDigit)
+	DNSTargetPort = New("dns-srv-target-port", "SRV records of a Service carry the port of its endpoints.",
+		spec.ProxyDNSSrvPort)
+	DNSProtocolIgnored = New("dns-srv-protocol-ignored", "SRV records are given for a port whatever protocol is asked for.",
+		spec.ProxyDNSSrvPort)
+	DNSPrimaryOnly = New("dns-primary-only", "A dual-stack Service has records for its first address only.",
+		spec.ProxyDNSDualStack)
+	DNSFirstEndpoint = New("dns-headless-first-only", "The name of a headless Service resolves to one of its endpoints.",
+		spec.ProxyDNSHeadless, spec.ProxyDNSPublishNotReady)
+	DNSUnreadyListed = New("dns-headless-unready-listed", "The name of a headless Service resolves to endpoints that are not ready too.",
+		spec.ProxyDNSHeadless)
+	DNSUnsaidReadinessHidden = New("dns-headless-unsaid-readiness-hidden", "Endpoints that do not say whether they are ready are taken for unready.",
+		spec.ProxyDNSHeadless)
+	DNSHostnamesUnknown = New("dns-hostnames-unknown", "Pods with a hostname have no records of their own.",
+		spec.ProxyDNSHeadlessHostnames)
+	DNSHostnameOnce = New("dns-hostname-once", "Of several pods with one hostname one has a record.",
+		spec.ProxyDNSHeadlessHostnames)
+	DNSHeadlessSRVOfService = New("dns-headless-srv-of-service", "SRV records of a headless Service lead to the Service itself.",
+		spec.ProxyDNSHeadlessHostnames)
+	DNSNotReadyUnpublished = New("dns-not-ready-unpublished", "Pods that are not ready have no records, whatever the EndpointSlice says of publishing them.",
+		spec.ProxyDNSPublishNotReady)
+	DNSExternalNameUnknown = New("dns-external-name-unknown", "Services of type ExternalName have no records.",
+		spec.ProxyDNSExternalName, spec.ProxyDNSExternalNameTrailingDot)
+	DNSExternalNameBelowDomain = New("dns-external-name-below-domain", "An externalName without a dot at its end is taken to be below the domain of the cluster.",
+		spec.ProxyDNSExternalName, spec.ProxyDNSExternalNameTrailingDot)
+	DNSTrailingDotRefused = New("dns-trailing-dot-refused", "An externalName that ends in a dot gives no record.",
+		spec.ProxyDNSExternalNameTrailingDot)
+	DNSLeadingDigitUnknown = New("dns-leading-digit-unknown", "Services whose names begin with a digit have no records.",
+		spec.ProxyDNSNameLeadingDigit)
+)

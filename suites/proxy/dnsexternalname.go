@@ -1,0 +1,44 @@
+package proxy
+
+import (
+	"context"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// aliases demand that the name of a Service is an alias for a full name, whatever type of records is asked for.
+func aliases(svc *corev1.Service, target string) []check.Lookup {
+	var lookups []check.Lookup
+	for _, t := range []candidate.RecordType{candidate.CNAME, candidate.A, candidate.AAAA} {
+		lookups = append(lookups, check.Ask(t, nameOf(svc), check.AliasFor(target)))
+	}
+	return lookups
+}
+
+var _ = ginkgo.Describe("the DNS name of a Service of type ExternalName", func() {
+	check.It(spec.ProxyDNSExternalName, "is an alias for its externalName for as long as it is of that type",
+		func(ctx context.Context, net *check.Network) {
+			svc := net.Expose(ctx, check.Service("alias", check.ExternalName(externalHost)))
+			net.ExpectRecords(ctx, "the Service is created", aliases(svc, externalHost+".")...)
+			net.Change(ctx, svc.Name, `{"spec":{"externalName":"other.example.com"}}`)
+			net.ExpectRecords(ctx, "its externalName is changed", aliases(svc, "other.example.com.")...)
+			svc = net.Change(ctx, svc.Name, `{"spec":{"type":"ClusterIP","externalName":null,"ports":[{"port":80}]}}`)
+			net.ExpectRecords(ctx, "its type becomes ClusterIP", named(net, svc))
+			net.Change(ctx, svc.Name, `{"spec":{"type":"ExternalName","externalName":"`+externalHost+`"}}`)
+			net.ExpectRecords(ctx, "its type becomes ExternalName", aliases(svc, externalHost+".")...)
+			net.Unexpose(ctx, svc.Name)
+			net.ExpectRecords(ctx, "it is deleted", check.Ask(candidate.CNAME, nameOf(svc), check.NoRecords()))
+		})
+
+	check.It(spec.ProxyDNSExternalNameTrailingDot, "is an alias for the same name whether its externalName ends in a dot or not",
+		func(ctx context.Context, net *check.Network) {
+			with := net.Expose(ctx, check.Service("with", check.ExternalName(externalHost+".")))
+			without := net.Expose(ctx, check.Service("without", check.ExternalName(externalHost)))
+			net.ExpectRecords(ctx, "Services are created", append(aliases(with, externalHost+"."), aliases(without, externalHost+".")...)...)
+		})
+})
