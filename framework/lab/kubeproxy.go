@@ -97,7 +97,7 @@ func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, 
 	section := map[string]any{}
 	if min := p.MinSyncPeriod; min != proxyDefault {
 		if min == "" {
-			if min = labSyncPeriod; inGuest() {
+			if min = labSyncPeriod; inGuest() && p.SyncPeriod == "" { // kube-proxy refuses one that is longer than the other
 				min = guestSyncPeriod
 			}
 		}
