@@ -6,6 +6,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 
@@ -91,6 +92,8 @@ type Access struct {
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Insecure skips verification of the server's certificate: only for servers on loopback that the suite started.
 	Insecure bool `json:"insecure,omitempty"`
+	// Direct, if set, answers requests to URL in this process, without a connection; other processes use the connection.
+	Direct http.RoundTripper `json:"-"`
 }
 
 // UnavailableError says that a candidate cannot offer what a check asks for, and why.

@@ -25,6 +25,10 @@ func restConfig(a candidate.Access) (*rest.Config, error) {
 		return clientcmd.BuildConfigFromFlags("", a.Kubeconfig)
 	}
 	config := &rest.Config{Host: a.URL, BearerToken: a.Token}
+	if a.Direct != nil {
+		config.Transport = a.Direct
+		return config, nil
+	}
 	if t, ok := transports.Load(a.URL); ok {
 		config.Transport = t.(*http.Transport)
 		return config, nil

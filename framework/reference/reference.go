@@ -203,7 +203,7 @@ type controlPlane struct {
 }
 
 func (c *controlPlane) Access() candidate.Access {
-	return candidate.Access{URL: c.server.URL(), Token: c.server.Token()}
+	return candidate.Access{URL: c.server.URL(), Token: c.server.Token(), Direct: c.server}
 }
 
 func (c *controlPlane) ServiceCIDRs() []netip.Prefix { return slices.Clone(c.cidrs) }

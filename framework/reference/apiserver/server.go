@@ -70,12 +70,16 @@ type Server struct {
 	// controlling is held while the endpoint controllers look at a Service.
 	controlling sync.Mutex
 
+	// running ends when the server stops; nil before it was started.
+	running atomic.Pointer[context.Context]
+
 	// working is held for reading by every request and for writing while the rules are replaced.
 	working sync.RWMutex
 
 	mu      sync.Mutex // guards what follows: the life of the HTTP server
 	address string     // host and port that it listens on, or did
 	http    *http.Server
+	socket  net.Listener
 	stop    context.CancelFunc // ends the requests of the running HTTP server
 	closed  bool
 }
@@ -163,9 +167,10 @@ func (s *Server) startLocked() error {
 	if err != nil {
 		return fmt.Errorf("reference API server cannot listen on %s (is the port in use?): %w", address, err)
 	}
-	s.address = listener.Addr().String()
+	s.address, s.socket = listener.Addr().String(), listener
 	running, stop := context.WithCancel(context.Background())
 	s.stop = stop
+	s.running.Store(&running)
 	s.http = &http.Server{
 		Handler:           http.HandlerFunc(s.serve),
 		BaseContext:       func(net.Listener) context.Context { return running },
@@ -190,7 +195,10 @@ func (s *Server) stopLocked() error {
 	}
 	s.stop()
 	err := s.http.Close()
-	s.http = nil
+	if closing := s.socket.Close(); !errors.Is(closing, net.ErrClosed) { // the HTTP server knows its socket only once it has begun to serve
+		err = errors.Join(err, closing)
+	}
+	s.http, s.socket = nil, nil
 	return err
 }
 
