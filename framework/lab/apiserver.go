@@ -47,8 +47,11 @@ func advertiseAddress(primary netip.Prefix) string {
 	return "192.0.2.1"
 }
 
-// startAPIServer starts kube-apiserver and waits until it is ready and can allocate.
-func startAPIServer(ctx context.Context, v version, b *Binaries, d *runDir, ca *authority, e *etcd, r ranges, reach netip.Addr, detached bool) (*apiServer, error) {
+// startAPIServer starts kube-apiserver and waits until it is ready and can allocate. serving, unless nil, is called once the server can be written
+// to, which is a second earlier, and is waited for too.
+func startAPIServer(
+	ctx context.Context, v version, b *Binaries, d *runDir, ca *authority, e *etcd, r ranges, reach netip.Addr, detached bool, serving func(*apiServer) error,
+) (*apiServer, error) {
 	home, err := os.MkdirTemp(d.path, "apiserver-")
 	if err != nil {
 		return nil, err
@@ -68,6 +71,9 @@ func startAPIServer(ctx context.Context, v version, b *Binaries, d *runDir, ca *
 			return nil, err
 		}
 		if err = s.run(ctx); err == nil {
+			err = s.begin(ctx, serving)
+		}
+		if err == nil {
 			return s, nil
 		}
 		s.client.close()
@@ -137,7 +143,24 @@ func (s *apiServer) args() []string {
 	}
 }
 
-// run starts the process on the chosen port and waits until it can be used.
+// begin calls serving while it waits until the server can be used.
+func (s *apiServer) begin(ctx context.Context, serving func(*apiServer) error) error {
+	served := make(chan error, 1)
+	go func() {
+		if serving == nil {
+			served <- nil
+			return
+		}
+		served <- serving(s)
+	}()
+	err := errors.Join(s.wait(ctx, s.usable), <-served)
+	if err != nil {
+		s.halt()
+	}
+	return err
+}
+
+// run starts the process on the chosen port and waits until it can be written to.
 func (s *apiServer) run(ctx context.Context) error {
 	p, err := startProcess(command{name: string(APIServer), path: s.binaries.Path(APIServer), args: s.args(), log: s.home + ".log", detached: s.detached})
 	if err != nil {
@@ -147,7 +170,7 @@ func (s *apiServer) run(ctx context.Context) error {
 	s.process = p
 	s.mu.Unlock()
 	if err = s.dir.add(p); err == nil {
-		err = s.waitUsable(ctx, p)
+		err = s.wait(ctx, s.writable)
 	}
 	if err != nil {
 		p.kill()
@@ -156,9 +179,11 @@ func (s *apiServer) run(ctx context.Context) error {
 	return err
 }
 
-// waitUsable waits until the server is ready, the "kubernetes" Service is there and, where the API has them, the
-// default ServiceCIDR is ready: before that, allocations can fail.
-func (s *apiServer) waitUsable(ctx context.Context, p *process) error {
+// wait waits until there is no error.
+func (s *apiServer) wait(ctx context.Context, reached func(context.Context) error) error {
+	s.mu.Lock()
+	p := s.process
+	s.mu.Unlock()
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("not ready after %s", startTimeout))
 	defer cancel()
 	// A request must not outlive the process that it waits for.
@@ -173,7 +198,7 @@ func (s *apiServer) waitUsable(ctx context.Context, p *process) error {
 	}()
 	var last error
 	for {
-		if last = s.usable(ctx); last == nil {
+		if last = reached(ctx); last == nil {
 			return nil
 		}
 		select {
@@ -189,7 +214,13 @@ func (s *apiServer) waitUsable(ctx context.Context, p *process) error {
 	}
 }
 
-// usable returns nil once the server can allocate.
+// writable returns nil once the server is ready but for the default roles and priority classes, which nobody here asks for.
+func (s *apiServer) writable(ctx context.Context) error {
+	return s.client.get(ctx, "/readyz?exclude=poststarthook/rbac/bootstrap-roles&exclude=poststarthook/scheduling/bootstrap-system-priority-classes", nil)
+}
+
+// usable returns nil once the server is ready, the "kubernetes" Service is there and, where the API has them, the default ServiceCIDR is
+// ready: before that, allocations can fail.
 func (s *apiServer) usable(ctx context.Context) error {
 	if err := s.client.get(ctx, "/readyz", nil); err != nil {
 		return err
@@ -232,7 +263,11 @@ func (s *apiServer) restart(ctx context.Context) error {
 	defer s.setRestarting(false)
 	s.halt()
 	s.client.close()
-	if err := s.run(ctx); err != nil {
+	err := s.run(ctx)
+	if err == nil {
+		err = s.begin(ctx, nil)
+	}
+	if err != nil {
 		return fmt.Errorf("restart kube-apiserver: %w", err)
 	}
 	return nil

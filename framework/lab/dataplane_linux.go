@@ -102,14 +102,24 @@ func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
 		return nil, err
 	}
 	gateway := w.fabric.Gateway(c.ranges.primary.Addr().Is6()) // kube-apiserver wants to be reached by the family of its Services
-	if w.server, err = startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, c.ranges, gateway, false); err != nil {
+	_, err = startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, c.ranges, gateway, false, func(s *apiServer) error {
+		w.server = s
+		return w.populate(ctx, c)
+	})
+	if err != nil {
 		return nil, err
 	}
+	w.complete = true
+	return w, nil
+}
+
+// populate starts the controllers, the nodes and their proxies.
+func (w *world) populate(ctx context.Context, c cluster) error {
 	if err := w.connect(); err != nil {
-		return nil, err
+		return err
 	}
 	if err := w.startControllers(c.controllers); err != nil {
-		return nil, err
+		return err
 	}
 	w.shared = make([]*node, len(c.zones))
 	errs := make([]error, len(c.zones))
@@ -120,8 +130,7 @@ func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
 		})
 	}
 	started.Wait()
-	w.complete = true
-	return w, errors.Join(errs...)
+	return errors.Join(errs...)
 }
 
 // connect makes the clients of the API server: one for this process, and a kubeconfig for those in the namespaces.

@@ -229,7 +229,7 @@ func (l *Lab) start(ctx context.Context, r ranges) (server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, r, netip.Addr{}, false)
+	s, err := startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, r, netip.Addr{}, false, nil)
 	if err != nil {
 		return nil, err // not a nil *apiServer in an interface
 	}

@@ -184,7 +184,7 @@ func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Bi
 		return nil, err
 	}
 	started = append(started, e.process)
-	s, err := startAPIServer(ctx, v, b, d, ca, e, r, netip.Addr{}, true)
+	s, err := startAPIServer(ctx, v, b, d, ca, e, r, netip.Addr{}, true, nil)
 	if err != nil {
 		return nil, err
 	}

@@ -206,7 +206,7 @@ var _ = ginkgo.Describe("the sticky time", func() {
 			})
 		})
 
-	check.It(spec.ProxyAffinityTimeout, "may be as short as a second and as long as a day",
+	check.It(spec.ProxyAffinityTimeout, "may be as short as a second and as long as a day", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			const day = 24 * time.Hour
 			short, long := newVisitors(ctx, net, "short", stickyTime(1)), newVisitors(ctx, net, "long", stickyTime(int32(day/time.Second)))

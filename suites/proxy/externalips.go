@@ -24,7 +24,7 @@ var _ = ginkgo.Describe("an external IP", func() {
 				toClusterIP(svc, want, clients[0]))...)
 		})
 
-	check.It(spec.ProxyExternalIPReachable, "is one that the Service lists now, and leads to ports of the Service only",
+	check.It(spec.ProxyExternalIPReachable, "is one that the Service lists now, and leads to ports of the Service only", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			one, two := net.ExternalAddress(), net.ExternalAddress()

@@ -73,7 +73,7 @@ var _ = ginkgo.Describe("externalTrafficPolicy Local", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyExternalLocalDrops, "makes a node without endpoints serve nobody, until it has one",
+	check.It(spec.ProxyExternalLocalDrops, "makes a node without endpoints serve nobody, until it has one", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			first, _, all := lopsided(ctx, net, "app")
 			svc, addresses := exposeOutside(ctx, net, "app", externalLocal)

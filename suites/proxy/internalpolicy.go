@@ -69,7 +69,7 @@ var _ = ginkgo.Describe("internalTrafficPolicy Local", func() {
 			net.Expect(ctx, "internalTrafficPolicy becomes Cluster", everywhere...)
 		})
 
-	check.It(spec.ProxyInternalLocalDrops, "serves no client on a node without endpoints, until it has one",
+	check.It(spec.ProxyInternalLocalDrops, "serves no client on a node without endpoints, until it has one", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			first, _, all := lopsided(ctx, net, "app")
 			clients := clientPods(ctx, net)

@@ -40,7 +40,7 @@ var _ = ginkgo.Describe("a load-balancer address", func() {
 			net.Expect(ctx, "ingress points are set", throughEach(net, addresses, check.AnsweredByEach(all...))...)
 		})
 
-	check.It(spec.ProxyLoadBalancerReachable, "leads to the Service whose status names it now",
+	check.It(spec.ProxyLoadBalancerReachable, "leads to the Service whose status names it now", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			one, two := net.Backends(ctx, "one", net.Node(0), net.Node(1)), net.Backends(ctx, "two", net.Node(0), net.Node(1))
 			first, second := net.Expose(ctx, exposed("one", balanced())), net.Expose(ctx, exposed("two", balanced()))
@@ -153,7 +153,7 @@ var _ = ginkgo.Describe("ipMode", func() {
 				arrivals(net, 2, svc, nil, check.AnsweredByEach(all...)))...)
 		})
 
-	check.It(spec.ProxyLoadBalancerIPModeProxy, "Proxy ends what VIP has begun, and the other way round", check.Also(spec.ProxyLoadBalancerIPModeVIP),
+	check.It(spec.ProxyLoadBalancerIPModeProxy, "Proxy ends what VIP has begun, and the other way round", check.Long(), check.Also(spec.ProxyLoadBalancerIPModeVIP),
 		func(ctx context.Context, net *check.Network) {
 			_, _, all := lopsided(ctx, net, "app")
 			client := net.ClientPod(ctx, net.Node(2))

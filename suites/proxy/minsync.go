@@ -81,34 +81,35 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			check.Deciding(func() { syncedWithin(before, after, period) }, spec.ProxySyncMergesChanges, spec.ProxySyncMinPeriod)
 		})
 
-	check.It(spec.ProxySyncMinPeriodZero, "of zero lets one sync follow another at once", check.Needs(spec.ProxyMetrics), check.Alone(),
+	check.It(spec.ProxySyncMinPeriodDefault, "is one second where the configuration does not name it, and one of zero lets one sync follow another at once",
+		check.Also(spec.ProxySyncMinPeriodZero), check.Needs(spec.ProxyMetrics), check.Alone(),
 		func(ctx context.Context, net *check.Network) {
-			// The shortest time that stands for a period which somebody waits for; one second is the default.
-			const waiting, changes = 900 * time.Millisecond, 3
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: "0s"})
-			s := newSwitching(ctx, net, "app", node.Name)
-			before := metricsOf(ctx, net, node.Name)
-			gaps := s.pace(ctx, node.Name, changes, check.ConvergenceBound, func(gap time.Duration) bool { return gap < waiting })
-			if slices.Min(gaps) >= waiting {
-				s.mustHaveWaited(before, metricsOf(ctx, net, node.Name), gaps, waiting/2)
-			}
-			Expect(slices.Min(gaps)).To(BeNumerically("<", waiting),
-				"the shortest time between syncs that brought two changes, out of %d, with a minSyncPeriod of 0s", changes)
-		})
-
-	check.It(spec.ProxySyncMinPeriodDefault, "is one second where the configuration does not name it", check.Needs(spec.ProxyMetrics), check.Alone(),
-		func(ctx context.Context, net *check.Network) {
-			const period, changes = time.Second, 2
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: "default"})
-			s := newSwitching(ctx, net, "app", node.Name)
-			before := metricsOf(ctx, net, node.Name)
-			gaps := s.pace(ctx, node.Name, changes, check.ConvergenceBound, func(gap time.Duration) bool { return gap < period })
-			Expect(slices.Min(gaps)).To(BeNumerically(">=", period), "the time between syncs that brought two changes, at most; minSyncPeriod is not set")
-			if slices.Min(gaps) >= 2*period {
-				s.mustHaveWaited(before, metricsOf(ctx, net, node.Name), gaps, 2*period-period/4)
-			}
-			Expect(slices.Min(gaps)).To(BeNumerically("<", 2*period),
-				"the shortest time between syncs that brought two changes, out of %d; minSyncPeriod is not set", changes)
+			const second = time.Second
+			unnamed := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: "default"})
+			zero := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: "0s"})
+			s := newSwitching(ctx, net, "app", unnamed.Name, zero.Name)
+			check.Deciding(func() {
+				const changes = 3
+				before := metricsOf(ctx, net, unnamed.Name)
+				gaps := s.pace(ctx, unnamed.Name, changes, check.ConvergenceBound, func(gap time.Duration) bool { return gap < 2*second })
+				Expect(slices.Min(gaps)).To(BeNumerically(">=", second), "the time between syncs that brought two changes, at most; minSyncPeriod is not set")
+				if slices.Min(gaps) >= 2*second {
+					s.mustHaveWaited(before, metricsOf(ctx, net, unnamed.Name), gaps, 2*second-second/4)
+				}
+				Expect(slices.Min(gaps)).To(BeNumerically("<", 2*second),
+					"the shortest time between syncs that brought two changes, out of %d; minSyncPeriod is not set", changes)
+			}, spec.ProxySyncMinPeriodDefault)
+			check.Deciding(func() {
+				// The shortest time that stands for a period which somebody waits for; one second is the default.
+				const waiting, changes = 900 * time.Millisecond, 2
+				before := metricsOf(ctx, net, zero.Name)
+				gaps := s.pace(ctx, zero.Name, changes, check.ConvergenceBound, func(gap time.Duration) bool { return gap < waiting })
+				if slices.Min(gaps) >= waiting {
+					s.mustHaveWaited(before, metricsOf(ctx, net, zero.Name), gaps, waiting/2)
+				}
+				Expect(slices.Min(gaps)).To(BeNumerically("<", waiting),
+					"the shortest time between syncs that brought two changes, out of %d, with a minSyncPeriod of 0s", changes)
+			}, spec.ProxySyncMinPeriodZero)
 		})
 
 	check.It(spec.ProxySyncConfigurable, "is that of the file on each node", check.Needs(spec.ProxyMetrics), check.Long(),

@@ -57,7 +57,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 				nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyConfigNotReloaded, "takes effect when it is started again, not before",
+	check.It(spec.ProxyConfigNotReloaded, "takes effect when it is started again, not before", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			pods := net.Backends(ctx, "app", net.Node(0))

@@ -20,7 +20,7 @@ func servedByOther() check.ServiceOption {
 }
 
 var _ = ginkgo.Describe("the label service-proxy-name", func() {
-	check.It(spec.ProxyServiceProxyName, "keeps the default proxy away from a Service while it is there",
+	check.It(spec.ProxyServiceProxyName, "keeps the default proxy away from a Service while it is there", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			inside := append(clients, check.Host(net.Node(0)))

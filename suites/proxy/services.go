@@ -64,7 +64,7 @@ var _ = ginkgo.Describe("a Service", func() {
 			net.Expect(ctx, "its address is given to another Service", paths(exactlyBy(4, next...))...)
 		})
 
-	check.It(spec.ProxyFinalizerKeepsTraffic, "is served while it is being deleted, until its last finalizer is gone",
+	check.It(spec.ProxyFinalizerKeepsTraffic, "is served while it is being deleted, until its last finalizer is gone", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			held := check.With(func(s *corev1.Service) { s.Finalizers = []string{keeping, keeping + "-longer"} })

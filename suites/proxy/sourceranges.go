@@ -50,7 +50,7 @@ func turnedAway() check.Want {
 }
 
 var _ = ginkgo.Describe("loadBalancerSourceRanges", func() {
-	check.It(spec.ProxyLoadBalancerSourceRanges, "admit clients inside of them and no others, to the load-balancer address alone",
+	check.It(spec.ProxyLoadBalancerSourceRanges, "admit clients inside of them and no others, to the load-balancer address alone", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			_, _, all := lopsided(ctx, net, "app")
 			inside := net.ClientPod(ctx, net.Node(2))

@@ -40,7 +40,7 @@ func localPorts(ctx context.Context, net *check.Network) map[string]float64 {
 const precision = time.Second
 
 var _ = ginkgo.Describe("the metrics of syncs", func() {
-	check.It(spec.ProxySyncDurationMetric, "count every sync, and tell how long they took in seconds",
+	check.It(spec.ProxySyncDurationMetric, "count every sync, and tell how long they took in seconds", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			const changes = 5
 			node, family := net.Node(0), net.PrimaryFamily()
