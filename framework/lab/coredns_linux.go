@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/traffic"
 )
 
 // dnsServer is the CoreDNS of a world, which the first question starts.
@@ -28,7 +29,7 @@ func (d *dataPlane) Resolve(ctx context.Context, questions []candidate.Question)
 	errs := make([]error, len(questions))
 	var asked sync.WaitGroup
 	for i, q := range questions {
-		asked.Go(func() { said[i], errs[i] = ask(ctx, loopback(dnsPort), clusterDomain+".", q) })
+		asked.Go(func() { said[i], errs[i] = traffic.Ask(ctx, loopback(dnsPort), clusterDomain+".", q) })
 	}
 	asked.Wait()
 	return said, errors.Join(errs...)
@@ -83,7 +84,7 @@ func (w *world) startDNS(ctx context.Context) (_ *process, err error) {
 	defer cancel()
 	for {
 		// Whatever it says of this name, once it knows the objects it says something: before that it fails.
-		said, err := ask(ctx, loopback(dnsPort), clusterDomain+".", candidate.Question{Name: "kubernetes.default.svc", Type: candidate.A})
+		said, err := traffic.Ask(ctx, loopback(dnsPort), clusterDomain+".", candidate.Question{Name: "kubernetes.default.svc", Type: candidate.A})
 		if err == nil && said.Said != candidate.Failed && said.Said != candidate.Unanswered {
 			return p, nil
 		}

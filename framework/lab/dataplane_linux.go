@@ -104,27 +104,28 @@ func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
 	gateway := w.fabric.Gateway(c.ranges.primary.Addr().Is6()) // kube-apiserver wants to be reached by the family of its Services
 	_, err = startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, c.ranges, gateway, false, func(s *apiServer) error {
 		w.server = s
-		return w.populate(ctx, c)
+		if err := w.connect(); err != nil {
+			return err
+		}
+		return w.startNodes(ctx, c.zones)
 	})
 	if err != nil {
+		return nil, err
+	}
+	// The controllers end at once when the server is not ready, unlike proxies.
+	if err := w.startControllers(c.controllers); err != nil {
 		return nil, err
 	}
 	w.complete = true
 	return w, nil
 }
 
-// populate starts the controllers, the nodes and their proxies.
-func (w *world) populate(ctx context.Context, c cluster) error {
-	if err := w.connect(); err != nil {
-		return err
-	}
-	if err := w.startControllers(c.controllers); err != nil {
-		return err
-	}
-	w.shared = make([]*node, len(c.zones))
-	errs := make([]error, len(c.zones))
+// startNodes starts the nodes that all leases share, and their proxies.
+func (w *world) startNodes(ctx context.Context, zones []string) error {
+	w.shared = make([]*node, len(zones))
+	errs := make([]error, len(zones))
 	var started sync.WaitGroup
-	for i, zone := range c.zones {
+	for i, zone := range zones {
 		started.Go(func() {
 			w.shared[i], errs[i] = w.addNode(ctx, candidate.Node{Name: fmt.Sprintf("node-%d", i+1), Zone: zone}, candidate.ProxyConfiguration{})
 		})

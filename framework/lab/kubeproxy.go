@@ -62,7 +62,7 @@ func onSystemPath(program string) bool {
 const labSyncPeriod = "500ms"
 
 // guestSyncPeriod is the same in a guest, where a sync of ipvs mode, which runs a program for each change of an address set, takes seconds.
-const guestSyncPeriod = "3s"
+const guestSyncPeriod = "4s"
 
 // proxyDefault leaves a period to kube-proxy.
 const proxyDefault = "default"

@@ -1,4 +1,4 @@
-package lab
+package traffic
 
 import (
 	"context"
@@ -17,7 +17,7 @@ import (
 // fakeDNS answers each question, which it remembers, with the messages that answers makes of it.
 func fakeDNS(t *testing.T, answers func(question dnsmessage.Message) [][]byte) (address string, asked <-chan dnsmessage.Message) {
 	t.Helper()
-	conn, err := net.ListenPacket("udp", loopback(0))
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func TestAskReadsAnswers(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			server, _ := fakeDNS(t, c.answers)
-			got, err := ask(t.Context(), server, "cluster.local.", candidate.Question{Name: "app.ns.svc", Type: candidate.A})
+			got, err := Ask(t.Context(), server, "cluster.local.", candidate.Question{Name: "app.ns.svc", Type: candidate.A})
 			if err != nil || !reflect.DeepEqual(got, c.want) {
 				t.Errorf("%+v, %v, want %+v", got, err, c.want)
 			}
@@ -112,7 +112,7 @@ func TestAskReadsAnswers(t *testing.T) {
 	}
 	t.Run("nonsense", func(t *testing.T) {
 		server, _ := fakeDNS(t, func(dnsmessage.Message) [][]byte { return [][]byte{{1, 2, 3}} })
-		got, err := ask(t.Context(), server, "cluster.local.", candidate.Question{Name: "app.ns.svc", Type: candidate.A})
+		got, err := Ask(t.Context(), server, "cluster.local.", candidate.Question{Name: "app.ns.svc", Type: candidate.A})
 		if err != nil || got.Said != candidate.Failed || !strings.HasPrefix(got.Reason, "unreadable message") {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -129,7 +129,7 @@ func TestAskSendsTheQuestion(t *testing.T) {
 		{candidate.Question{Name: "_web._tcp.app.ns.svc", Type: candidate.SRV}, "_web._tcp.app.ns.svc.cluster.local.", dnsmessage.TypeSRV},
 		{candidate.Question{Name: "www.example.com.", Type: candidate.AAAA}, "www.example.com.", dnsmessage.TypeAAAA},
 	} {
-		if _, err := ask(t.Context(), server, "cluster.local.", c.question); err != nil {
+		if _, err := Ask(t.Context(), server, "cluster.local.", c.question); err != nil {
 			t.Fatal(err)
 		}
 		m := <-asked
@@ -141,27 +141,27 @@ func TestAskSendsTheQuestion(t *testing.T) {
 		}
 	}
 	for _, q := range []candidate.Question{{Name: "app", Type: "MX"}, {Name: strings.Repeat("a", 300), Type: candidate.A}} {
-		if _, err := ask(t.Context(), server, "cluster.local.", q); err == nil {
+		if _, err := Ask(t.Context(), server, "cluster.local.", q); err == nil {
 			t.Errorf("%s could be asked", q)
 		}
 	}
 }
 
 func TestAskOfNobody(t *testing.T) {
-	conn, err := net.ListenPacket("udp", loopback(0))
+	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	server := conn.LocalAddr().String()
 	conn.Close()
-	got, err := ask(t.Context(), server, "cluster.local.", candidate.Question{Name: "app.ns.svc", Type: candidate.A})
+	got, err := Ask(t.Context(), server, "cluster.local.", candidate.Question{Name: "app.ns.svc", Type: candidate.A})
 	if err != nil || got.Said != candidate.Unanswered {
 		t.Errorf("%+v, %v", got, err)
 	}
 	silent, asked := fakeDNS(t, func(dnsmessage.Message) [][]byte { return nil })
 	ctx, cancel := context.WithCancelCause(t.Context())
 	go func() { <-asked; cancel(errors.New("enough")) }()
-	if got, err := ask(ctx, silent, "cluster.local.", candidate.Question{Name: "app.ns.svc", Type: candidate.A}); err == nil || err.Error() != "enough" {
+	if got, err := Ask(ctx, silent, "cluster.local.", candidate.Question{Name: "app.ns.svc", Type: candidate.A}); err == nil || err.Error() != "enough" {
 		t.Errorf("interrupted: %+v, %v", got, err)
 	}
 }

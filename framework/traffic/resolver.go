@@ -1,4 +1,4 @@
-package lab
+package traffic
 
 import (
 	"context"
@@ -15,7 +15,7 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// answerTimeout is how long a server that lives on the same machine may keep silent.
+// answerTimeout is how long a DNS server, which has no way to go but that of the cluster, may keep silent.
 const answerTimeout = 5 * time.Second
 
 // maxAnswer is the size of the datagrams that this resolver takes (RFC 6891): what no answer about the Services of a check exceeds.
@@ -25,11 +25,12 @@ var recordTypes = map[candidate.RecordType]dnsmessage.Type{
 	candidate.A: dnsmessage.TypeA, candidate.AAAA: dnsmessage.TypeAAAA, candidate.CNAME: dnsmessage.TypeCNAME, candidate.SRV: dnsmessage.TypeSRV,
 }
 
-// ask sends one question to a DNS server by UDP and reads its answer. domain is that of the cluster ("cluster.local."). The error says
-// that the question could not be asked.
-func ask(ctx context.Context, server, domain string, q candidate.Question) (candidate.Resolution, error) {
+// Ask sends one question to a DNS server ("10.96.0.10:53") by UDP and reads its answer. domain is that of the cluster ("cluster.local.").
+// Silence, for five seconds, is an answer too. The error says that the question could not be asked, or that the context has ended. Ask
+// may be called concurrently.
+func Ask(ctx context.Context, server, domain string, q candidate.Question) (candidate.Resolution, error) {
 	id := uint16(rand.Uint32())
-	query, err := pack(id, domain, q)
+	query, err := packQuestion(id, domain, q)
 	if err != nil {
 		return candidate.Resolution{}, fmt.Errorf("ask for %s: %w", q, err)
 	}
@@ -45,17 +46,17 @@ func ask(ctx context.Context, server, domain string, q candidate.Question) (cand
 	}
 	defer context.AfterFunc(ctx, func() { _ = conn.SetDeadline(time.Unix(1, 0)) })()
 	if _, err = conn.Write(query); err == nil {
-		answer := make([]byte, maxAnswer)
+		buffer := make([]byte, maxAnswer)
 		for {
 			var n int
-			if n, err = conn.Read(answer); err != nil {
+			if n, err = conn.Read(buffer); err != nil {
 				break
 			}
 			var message dnsmessage.Message
-			if message.Unpack(answer[:n]) == nil && (message.ID != id || !message.Response) {
+			if message.Unpack(buffer[:n]) == nil && (message.ID != id || !message.Response) {
 				continue // not the answer to this question
 			}
-			return read(answer[:n], domain), nil
+			return readResolution(buffer[:n], domain), nil
 		}
 	}
 	if ctx.Err() != nil {
@@ -67,8 +68,8 @@ func ask(ctx context.Context, server, domain string, q candidate.Question) (cand
 	return candidate.Resolution{Said: candidate.Unanswered, Reason: err.Error()}, nil // nobody listens
 }
 
-// pack makes the message of a question.
-func pack(id uint16, domain string, q candidate.Question) ([]byte, error) {
+// packQuestion makes the message of a question.
+func packQuestion(id uint16, domain string, q candidate.Question) ([]byte, error) {
 	t, ok := recordTypes[q.Type]
 	if !ok {
 		return nil, fmt.Errorf("type %q is not known", q.Type)
@@ -93,13 +94,13 @@ func pack(id uint16, domain string, q candidate.Question) ([]byte, error) {
 	return m.Pack()
 }
 
-// read says what a message answers.
-func read(answer []byte, domain string) candidate.Resolution {
+// readResolution says what a message answers.
+func readResolution(packet []byte, domain string) candidate.Resolution {
 	failed := func(format string, args ...any) candidate.Resolution {
 		return candidate.Resolution{Said: candidate.Failed, Reason: fmt.Sprintf(format, args...)}
 	}
 	var m dnsmessage.Message
-	if err := m.Unpack(answer); err != nil {
+	if err := m.Unpack(packet); err != nil {
 		return failed("unreadable message: %v", err)
 	}
 	switch {
