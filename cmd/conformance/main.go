@@ -55,7 +55,7 @@ func newRoot() *cobra.Command {
 		Args:          cobra.NoArgs,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRun(), newList(), newExplain(), newServe(), newLab(), newSelftest(), newVerify(), newVersion())
+	root.AddCommand(newRun(), newList(), newExplain(), newServe(), newLab(), newSelftest(), newVerify(), newVersion(), newAgent(), newImage(), newCleanup())
 	return root
 }
 

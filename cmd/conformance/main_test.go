@@ -65,7 +65,6 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 		{"run --feature Teleport", `unknown feature "Teleport"`},
 		{"run --fault lower-bamd-first", `unknown fault "lower-bamd-first"`},
 		{"run --tier moon", `unknown tier "moon"`},
-		{"run --tier kind", "not part of this release"},
 		{"run --tier lab --fault lower-band-first", "--fault is for --tier reference"},
 		{"run --tier lab --kubernetes-version 37", "37"},
 		{"run --tier lab --kubernetes-version v1.37.x", "v1.37.x"},

@@ -43,6 +43,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 		Example: `  conformance run
   conformance run --focus 'alloc-*' --service-cidr 10.96.0.0/24
   conformance run --tier lab --kubernetes-version v1.36.3 --report-dir out
+  conformance run --tier kind --service-cidr 10.96.0.0/24 --service-cidr 10.96.0.0/20,fd00:10:96::/112
   conformance run --fault lower-band-first`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
@@ -97,6 +98,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	if err := report.CheckFolder(f.reportDir); err != nil {
 		return usage("%w", err)
+	}
+	if f.tier == "kind" {
+		return f.runKind(ctx, out, palette, expectations)
 	}
 	traffic := selectsTraffic()
 	if f.tier == "lab" && traffic {
@@ -160,7 +164,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	r := report.Build(run, results)
 	paths, writeErr := folder.Finish(r)
 	r.WriteSummary(out, palette)
-	if len(paths) > 0 {
+	if len(paths) > 0 && f.tierName == "" { // else they are merged and go
 		fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
 	}
 	if err = errors.Join(err, lost, writeErr); err != nil {

@@ -21,25 +21,30 @@ type tierFlags struct {
 	version    string
 	binDir     string
 	kubeconfig string
+	agentImage string
+	tierName   string // in reports; set by tier kind for the process that judges
 	proxy      lab.ProxyOptions
+	kind       kindFlags
 }
 
 func (f *tierFlags) register(flags *pflag.FlagSet) {
-	flags.StringVar(&f.tier, "tier", "reference", "where the candidate runs: reference (in this process), lab (real kube-apiserver and etcd) or cluster (any kubeconfig)")
+	flags.StringVar(&f.tier, "tier", "reference", "where the candidate runs: reference (in this process), lab (real kube-apiserver and etcd), kind (clusters of containers) or cluster (any kubeconfig)")
 	flags.StringSliceVar(&f.faults, "fault", nil, "deliberate bugs to start the reference with")
 	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
 	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
 	registerProxy(flags, &f.proxy)
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
+	flags.StringVar(&f.agentImage, "agent-image", "", "image of the pods that checks of traffic start in a cluster, as its nodes can pull it or have it")
+	flags.StringVar(&f.tierName, "tier-name", "", "name of the tier in reports")
+	_ = flags.MarkHidden("tier-name")
+	f.kind.register(flags)
 }
 
 func (f *tierFlags) validate() error {
 	switch f.tier {
-	case "reference", "lab", "cluster":
-	case "kind":
-		return usage("tier kind is not part of this release; there are reference, lab and cluster")
+	case "reference", "lab", "kind", "cluster":
 	default:
-		return usage("unknown tier %q; there are reference, lab and cluster", f.tier)
+		return usage("unknown tier %q; there are reference, lab, kind and cluster", f.tier)
 	}
 	if _, err := fault.Parse(f.faults...); err != nil {
 		return usage("%w", err)
@@ -49,19 +54,28 @@ func (f *tierFlags) validate() error {
 		return usage("--fault is for --tier reference: a real API server has only its own bugs")
 	case f.binDir != "" && f.tier != "lab":
 		return usage("--kubernetes-bin-dir is for --tier lab")
-	case (f.proxy.Mode != "" || f.proxy.Command != "") && f.tier != "lab":
-		return usage("--proxy-mode and --proxy-command are for --tier lab")
+	case f.version != lab.DefaultVersion && f.tier == "kind":
+		return usage("--tier kind has the Kubernetes version of its nodes: name an image of it with --node-image")
+	case f.proxy.Mode != "" && f.tier != "lab" && f.tier != "kind":
+		return usage("--proxy-mode is for --tier lab and --tier kind")
+	case f.proxy.Command != "" && f.tier != "lab":
+		return usage("--proxy-command is for --tier lab")
+	case f.agentImage != "" && f.tier != "cluster" && f.tier != "kind":
+		return usage("--agent-image is for --tier cluster and --tier kind")
 	case f.kubeconfig != "" && f.tier != "cluster":
 		return usage("--kubeconfig is for --tier cluster")
 	case f.kubeconfig == "" && f.tier == "cluster":
 		return usage("--tier cluster needs --kubeconfig")
+	}
+	if err := f.kind.validate(f.tier, f.proxy.Mode); err != nil {
+		return err
 	}
 	return validateProxy(f.proxy)
 }
 
 // registerProxy adds the flags that choose what runs on the nodes of the lab.
 func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
-	flags.StringVar(&o.Mode, "proxy-mode", "", "mode of the lab's kube-proxy: iptables, nftables or ipvs (default iptables)")
+	flags.StringVar(&o.Mode, "proxy-mode", "", "mode of kube-proxy in the lab or in kind clusters: iptables, nftables or ipvs (default iptables)")
 	flags.StringVar(&o.Command, "proxy-command", "", "program to run on each node of the lab instead of kube-proxy, by a shell; {kubeconfig}, {node} and {pod-cidr} are filled in")
 }
 
@@ -81,7 +95,7 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 	case "lab":
 		return openLab(ctx, out, f.labOptions(traffic))
 	case "cluster":
-		return openCluster(ctx, f.kubeconfig, serviceCIDRs)
+		return openCluster(ctx, cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, Tier: f.tierName}, serviceCIDRs)
 	}
 	faults, err := fault.Parse(f.faults...)
 	if err != nil {
@@ -103,8 +117,7 @@ func (f *tierFlags) labOptions(traffic bool) lab.Options {
 	return o
 }
 
-func openCluster(ctx context.Context, kubeconfig string, serviceCIDRs []string) (candidate.Candidate, error) {
-	o := cluster.Options{Kubeconfig: kubeconfig}
+func openCluster(ctx context.Context, o cluster.Options, serviceCIDRs []string) (candidate.Candidate, error) {
 	if len(serviceCIDRs) > 1 {
 		return nil, usage("a cluster has one Service range (or two joined by a comma), not %d", len(serviceCIDRs))
 	}

@@ -96,6 +96,9 @@ type Access struct {
 	Direct http.RoundTripper `json:"-"`
 }
 
+// RunLabel marks every object that a run creates in a shared place; its value is the run's ID.
+const RunLabel = "service-conformance/run"
+
 // UnavailableError says that a candidate cannot offer what a check asks for, and why.
 type UnavailableError struct{ Reason string }
 

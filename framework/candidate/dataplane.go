@@ -173,7 +173,7 @@ const (
 // Outcome is what one shot saw.
 type Outcome struct {
 	Result Result `json:"result"`
-	// Pod answered, on PodPort, and saw the client as Source. For HTTP answers by others than pods they are empty.
+	// Pod answered, on PodPort, and saw the client as Source. For answers by others than pods of the check they are empty.
 	Pod     PodName        `json:"pod,omitzero"`
 	PodPort int            `json:"podPort,omitempty"`
 	Source  netip.AddrPort `json:"source,omitzero"`

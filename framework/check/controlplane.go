@@ -20,9 +20,6 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// RunLabel marks every object that a run creates in a shared place; its value is the run's ID.
-const RunLabel = "service-conformance/run"
-
 // ControlPlane is what a check sees of the control plane under test: its ranges, a namespace of its own, and the API. The
 // request methods (Create, Get, Patch …) return the server's Answer, be it success or refusal, and abort the check as
 // unknown when there is no answer. All methods are safe for concurrent use.
@@ -140,7 +137,7 @@ var namespaceSerial atomic.Int64
 
 func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	name := fmt.Sprintf("conformance-%s-%d-%d", setup.RunID, ginkgo.GinkgoParallelProcess(), namespaceSerial.Add(1))
-	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{RunLabel: setup.RunID}}}
+	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: setup.RunID}}}
 	if _, err := cp.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
 		return "", fmt.Errorf("create namespace %s: %w", name, err)
 	}

@@ -224,7 +224,7 @@ func (n *Network) Send(ctx context.Context, probes ...candidate.Probe) [][]candi
 	for i, os := range outcomes {
 		for _, o := range os {
 			if o.Result == candidate.Broken {
-				Abort("the prober in the %s is broken: %s", probes[i].From, o.Error)
+				Abort("the prober in the %s is broken (to %s/%s): %s", probes[i].From, probes[i].To, probes[i].Protocol, o.Error)
 			}
 		}
 	}
@@ -392,6 +392,8 @@ func describe(outcomes []candidate.Outcome) string {
 		switch {
 		case o.HTTP != nil && o.Pod.Name == "":
 			text = fmt.Sprintf("HTTP %d", o.HTTP.Code)
+		case o.Result == candidate.Answered && o.Pod.Name == "":
+			text = "answered by a stranger"
 		case o.Result == candidate.Answered:
 			text = fmt.Sprintf("by %s on %d, seen from %s", o.Pod.Name, o.PodPort, o.Source.Addr())
 		}

@@ -249,7 +249,7 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 			return by("a")
 		}
 		net.Expect(ctx, "nothing", Case{From: Host("node-2"), To: vip, Want: AnsweredBy(podNamed("a"))})
-	}, judged{verdict: Unknown, reason: "the prober in the host of node-2 is broken: too many open files"})
+	}, judged{verdict: Unknown, reason: "the prober in the host of node-2 is broken (to 10.96.0.7:80/TCP): too many open files"})
 	it("that never holds is a violation", func(ctx context.Context, net *Network) {
 		pod := net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: "backend"}, Node: "node-1"})
 		net.Expect(ctx, "the Service is created",

@@ -79,6 +79,9 @@ func (n *Network) ExternalAddress() netip.Addr { return n.ExternalAddressOf(n.Pr
 // ExternalAddressOf takes one of the addresses of a family that clients outside of the cluster reach by their gateway.
 func (n *Network) ExternalAddressOf(family corev1.IPFamily) netip.Addr {
 	ginkgo.GinkgoHelper()
+	if len(n.plane.ExternalAddresses()) == 0 {
+		ginkgo.Skip("the candidate has no external addresses")
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	a := Address(n.addresses, family)

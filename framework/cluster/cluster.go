@@ -1,14 +1,18 @@
-// Package cluster is the tier for any API server that a kubeconfig reaches. It offers its one, shared Service range: checks that
-// fill a range, need one of their own or change ServiceCIDR objects do not apply there.
+// Package cluster is the tier for any cluster that a kubeconfig reaches. It offers its one, shared Service range: checks that
+// fill a range, need one of their own or change ServiceCIDR objects do not apply there. Backends and clients are pods of the agent.
 package cluster
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
 	"slices"
+	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
+	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -28,13 +33,25 @@ type Options struct {
 	Kubeconfig string
 	// ServiceCIDRs are the cluster's ranges, for clusters that do not tell (before Kubernetes 1.33).
 	ServiceCIDRs []netip.Prefix
+	// AgentImage is the image of the pods that checks of traffic start (conformance image); empty is a cluster without a data plane.
+	AgentImage string
+	// Tier is the name of the tier in reports; empty is "cluster".
+	Tier string
 }
 
 // Cluster implements candidate.Candidate.
 type Cluster struct {
+	options     Options
 	access      candidate.Access
+	client      kubernetes.Interface
 	cidrs       []netip.Prefix
+	nodes       []candidate.Node // that are ready
 	description candidate.Description
+
+	runID, token string
+	leases       atomic.Int64
+	hostPort     atomic.Int64 // counts the ports of agents in host networks
+	hosts        hosts
 }
 
 // ErrNoServiceCIDR says that the cluster does not tell its Service ranges.
@@ -58,8 +75,13 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no Kubernetes API server answers at %s (kubeconfig %s): %w", config.Host, o.Kubeconfig, err)
 	}
-	c := &Cluster{access: candidate.Access{Kubeconfig: o.Kubeconfig, URL: config.Host}, cidrs: o.ServiceCIDRs}
-	c.description = candidate.Description{Implementation: "kubernetes", Version: version.GitVersion, Tier: "cluster", Components: map[string]string{"go": version.GoVersion}}
+	c := &Cluster{
+		options: o, access: candidate.Access{Kubeconfig: o.Kubeconfig, URL: config.Host}, cidrs: o.ServiceCIDRs,
+		runID: strings.ToLower(rand.Text()[:6]), token: rand.Text(),
+	}
+	c.description = candidate.Description{
+		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Components: map[string]string{"go": version.GoVersion},
+	}
 	told, err := serviceCIDRs(ctx, client)
 	switch {
 	case err == nil:
@@ -81,7 +103,63 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		stack = spec.DualStack
 	}
 	c.description.Capabilities = append(c.description.Capabilities, stack)
+	unhurried := rest.CopyConfig(config)
+	unhurried.Timeout, unhurried.QPS, unhurried.UserAgent = 0, -1, "conformance"
+	if c.client, err = kubernetes.NewForConfig(unhurried); err != nil {
+		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
+	}
+	if o.AgentImage != "" {
+		if err := c.discoverDataPlane(ctx); err != nil {
+			return nil, err
+		}
+	}
 	return c, nil
+}
+
+// discoverDataPlane finds the nodes, and what can be seen of the service proxy.
+func (c *Cluster) discoverDataPlane(ctx context.Context) error {
+	list, err := c.client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("list the nodes: %w", err)
+	}
+	c.nodes = nodesOf(list)
+	if c.withoutDataPlane() != nil {
+		return nil
+	}
+	c.description.Capabilities = append(c.description.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.Kubelet)
+	if _, err := c.client.CoreV1().Services(metav1.NamespaceSystem).Get(ctx, "kube-dns", metav1.GetOptions{}); err == nil {
+		c.description.Capabilities = append(c.description.Capabilities, spec.ClusterDNS)
+	}
+	c.description.Capabilities = append(c.description.Capabilities, c.proxyCapabilities(ctx)...)
+	return nil
+}
+
+// proxyModes are the modes of kube-proxy and what they can be asked for.
+var proxyModes = map[string]spec.Capability{"iptables": spec.IPTablesMode, "nftables": spec.NFTablesMode, "ipvs": spec.IPVS}
+
+// proxyCapabilities reads the configuration of kube-proxy where kubeadm puts it. A cluster that does not show it is judged by what all proxies have in common.
+func (c *Cluster) proxyCapabilities(ctx context.Context) []spec.Capability {
+	stored, err := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kube-proxy", metav1.GetOptions{})
+	if err != nil {
+		return nil
+	}
+	var configuration struct {
+		Mode               string `json:"mode"`
+		MetricsBindAddress string `json:"metricsBindAddress"`
+	}
+	if err := yaml.Unmarshal([]byte(stored.Data["config.conf"]), &configuration); err != nil {
+		return nil
+	}
+	mode := proxyModes[cmp.Or(configuration.Mode, "iptables")]
+	if mode == "" {
+		return nil
+	}
+	c.description.Components["kube-proxy mode"] = cmp.Or(configuration.Mode, "iptables")
+	visible := []spec.Capability{spec.KubeProxy, mode}
+	if a := configuration.MetricsBindAddress; a == "" || strings.HasSuffix(a, fmt.Sprintf(":%d", candidate.ProxyMetricsPort)) {
+		visible = append(visible, spec.ProxyMetrics)
+	}
+	return visible
 }
 
 func load(path string) (*rest.Config, error) {
@@ -125,8 +203,8 @@ func serviceCIDRs(ctx context.Context, client kubernetes.Interface) ([]netip.Pre
 // Describe implements candidate.Candidate.
 func (c *Cluster) Describe() candidate.Description { return c.description }
 
-// Close implements candidate.Candidate. The cluster is not ours.
-func (c *Cluster) Close(context.Context) error { return nil }
+// Close implements candidate.Candidate: it removes the agents that leases shared.
+func (c *Cluster) Close(ctx context.Context) error { return c.removeHosts(ctx) }
 
 // ControlPlane implements candidate.Candidate: the shared range, and nothing else.
 func (c *Cluster) ControlPlane(_ context.Context, request candidate.Request) (candidate.ControlPlane, error) {

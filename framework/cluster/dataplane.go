@@ -2,11 +2,265 @@ package cluster
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/agent"
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// DataPlane implements candidate.Candidate.
-func (c *Cluster) DataPlane(context.Context, candidate.DataPlaneRequest) (candidate.DataPlane, error) {
-	return nil, candidate.Unavailable("tier cluster has no data plane in this release")
+// nodesNeeded is how many nodes checks of traffic need: one with endpoints, one with others, one without any.
+const nodesNeeded = 3
+
+// withoutDataPlane tells why the cluster offers no data plane; nil if it does.
+func (c *Cluster) withoutDataPlane() error {
+	switch {
+	case c.options.AgentImage == "":
+		return candidate.Unavailable("there is no image for the pods of checks: push one (conformance image push) and name it with --agent-image")
+	case len(c.nodes) < nodesNeeded:
+		return candidate.Unavailable("the cluster has %d nodes that are ready, and checks of traffic need %d", len(c.nodes), nodesNeeded)
+	}
+	return nil
 }
+
+// DataPlane implements candidate.Candidate: pods of the agent in the namespace of the check, and one in the host network of each node that a client is on,
+// which all leases share.
+func (c *Cluster) DataPlane(_ context.Context, request candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+	if err := c.withoutDataPlane(); err != nil {
+		return nil, err
+	}
+	if request.DualStack && len(c.cidrs) < 2 {
+		return nil, candidate.Unavailable("the cluster is single-stack")
+	}
+	return &dataPlane{controlPlane: controlPlane{c}, id: fmt.Sprint(c.leases.Add(1)), pods: map[candidate.PodName]*pod{}}, nil
+}
+
+// dataPlane is one lease.
+type dataPlane struct {
+	controlPlane
+	id string
+
+	mu   sync.Mutex
+	pods map[candidate.PodName]*pod // nil once released
+}
+
+var _ candidate.DataPlane = (*dataPlane)(nil)
+
+// Nodes implements candidate.DataPlane.
+func (d *dataPlane) Nodes() []candidate.Node { return slices.Clone(d.cluster.nodes) }
+
+// ExternalAddresses implements candidate.DataPlane: nobody outside of the cluster is ours.
+func (d *dataPlane) ExternalAddresses() []netip.Addr { return nil }
+
+// Pass implements candidate.DataPlane.
+func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {
+	select {
+	case <-time.After(t):
+		return nil
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+}
+
+// Send implements candidate.DataPlane: one request to each agent carries all the probes of its client.
+func (d *dataPlane) Send(ctx context.Context, probes []candidate.Probe) ([][]candidate.Outcome, error) {
+	batches := map[candidate.Client][]int{}
+	for i, p := range probes {
+		batches[p.From] = append(batches[p.From], i)
+	}
+	outcomes := make([][]candidate.Outcome, len(probes))
+	var mu sync.Mutex
+	var errs []error
+	var sent sync.WaitGroup
+	for from, indices := range batches {
+		sent.Go(func() {
+			batch := make([]candidate.Probe, len(indices))
+			for k, i := range indices {
+				batch[k] = probes[i]
+			}
+			answers, err := d.sendFrom(ctx, from, batch)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				errs = append(errs, err)
+				return
+			}
+			for k, i := range indices {
+				outcomes[i] = answers[k]
+			}
+		})
+	}
+	sent.Wait()
+	// What the candidate does not offer comes before what failed.
+	if i := slices.IndexFunc(errs, candidate.IsUnavailable); i >= 0 {
+		return nil, errs[i]
+	}
+	return outcomes, errors.Join(errs...)
+}
+
+func (d *dataPlane) sendFrom(ctx context.Context, from candidate.Client, batch []candidate.Probe) ([][]candidate.Outcome, error) {
+	client, err := d.client(ctx, from)
+	if err != nil {
+		return nil, err
+	}
+	answers, err := client.Probe(ctx, d.id, batch)
+	if err != nil {
+		return nil, fmt.Errorf("probe from the %s: %w", from, err)
+	}
+	if len(answers) != len(batch) {
+		return nil, fmt.Errorf("probe from the %s: the agent answered %d of %d probes", from, len(answers), len(batch))
+	}
+	return answers, nil
+}
+
+// client returns the agent that sends for a client.
+func (d *dataPlane) client(ctx context.Context, from candidate.Client) (*agent.Client, error) {
+	switch {
+	case from.Gateway != "":
+		return nil, candidate.Unavailable("this tier has no client outside of the cluster")
+	case from.Node != "":
+		return d.cluster.host(ctx, from.Node)
+	}
+	p, err := d.pod(from.Pod)
+	if err != nil {
+		return nil, err
+	}
+	return p.agent, nil
+}
+
+// Resolve implements candidate.DataPlane: an agent asks the name server that its pod was given.
+func (d *dataPlane) Resolve(ctx context.Context, questions []candidate.Question) ([]candidate.Resolution, error) {
+	client, err := d.cluster.resolver(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return client.Resolve(ctx, clusterDomain, questions)
+}
+
+// clusterDomain is the one that nearly every cluster has; the API does not tell it.
+const clusterDomain = "cluster.local"
+
+// Diagnose implements candidate.DataPlane: the endpoints that the API lists for the Service with the address.
+func (d *dataPlane) Diagnose(ctx context.Context, address netip.Addr) (string, error) {
+	services, err := d.cluster.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return "", err
+	}
+	var out strings.Builder
+	for _, s := range services.Items {
+		if !slices.Contains(append(slices.Clone(s.Spec.ClusterIPs), s.Spec.ExternalIPs...), address.String()) {
+			continue
+		}
+		fmt.Fprintf(&out, "Service %s/%s (%s)\n", s.Namespace, s.Name, s.Spec.Type)
+		slicesOf, err := d.cluster.client.DiscoveryV1().EndpointSlices(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + s.Name})
+		if err != nil {
+			return "", err
+		}
+		for _, slice := range slicesOf.Items {
+			for _, e := range slice.Endpoints {
+				fmt.Fprintf(&out, "  %s on %s: %s\n", strings.Join(e.Addresses, ","), deref(e.NodeName, "no node"), conditions(e.Conditions.Ready, e.Conditions.Serving, e.Conditions.Terminating))
+			}
+		}
+	}
+	return out.String(), nil
+}
+
+func deref(s *string, otherwise string) string {
+	if s == nil {
+		return otherwise
+	}
+	return *s
+}
+
+func conditions(ready, serving, terminating *bool) string {
+	var words []string
+	for i, b := range []*bool{ready, serving, terminating} {
+		if b != nil && *b {
+			words = append(words, []string{"ready", "serving", "terminating"}[i])
+		}
+	}
+	if len(words) == 0 {
+		return "not ready"
+	}
+	return strings.Join(words, ", ")
+}
+
+// Release implements candidate.ControlPlane: it removes the pods of the lease.
+func (d *dataPlane) Release() {
+	d.mu.Lock()
+	pods := d.pods
+	d.pods = nil
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	defer cancel()
+	var gone sync.WaitGroup
+	for _, p := range pods {
+		gone.Go(func() { _ = p.remove(ctx) }) // the namespace goes with the check, and with it what remained
+	}
+	gone.Go(func() { d.cluster.endLease(ctx, d.id) })
+	gone.Wait()
+}
+
+const releaseTimeout = 30 * time.Second
+
+// The nodes of a cluster in use and their proxies are not ours.
+
+var errNodes = candidate.Unavailable("the nodes of a cluster in use, and their proxies, are not a check's")
+
+// AddNode implements candidate.DataPlane.
+func (d *dataPlane) AddNode(context.Context, candidate.Node, candidate.ProxyConfiguration) (candidate.Node, error) {
+	return candidate.Node{}, errNodes
+}
+
+// StartProxy implements candidate.DataPlane.
+func (d *dataPlane) StartProxy(context.Context, string, candidate.ProxyConfiguration) error {
+	return errNodes
+}
+
+// StopProxy implements candidate.DataPlane.
+func (d *dataPlane) StopProxy(context.Context, string) error { return errNodes }
+
+// ProxyState implements candidate.DataPlane.
+func (d *dataPlane) ProxyState(context.Context, string) (candidate.ProxyState, error) {
+	return candidate.ProxyState{}, errNodes
+}
+
+// Interfere implements candidate.DataPlane.
+func (d *dataPlane) Interfere(context.Context, string, candidate.Interference) error { return errNodes }
+
+// nodesOf returns the nodes that are ready, those that run no control plane first.
+func nodesOf(list *corev1.NodeList) []candidate.Node {
+	var workers, others []candidate.Node
+	for _, n := range list.Items {
+		if !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+		}) ||
+			n.Labels[corev1.LabelOSStable] == "windows" {
+			continue
+		}
+		node := candidate.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone]}
+		for _, a := range n.Status.Addresses {
+			if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
+				node.Addresses = append(node.Addresses, ip)
+			}
+		}
+		if _, control := n.Labels["node-role.kubernetes.io/control-plane"]; control {
+			others = append(others, node)
+		} else {
+			workers = append(workers, node)
+		}
+	}
+	return append(workers, others...)
+}
+
+// isGone reports whether an error says that an object does not exist any more.
+func isGone(err error) bool { return apierrors.IsNotFound(err) }

@@ -51,14 +51,17 @@ func (a *answer) fill(o *candidate.Outcome) {
 	o.Pod, o.PodPort, o.Source = candidate.PodName{Namespace: a.Namespace, Name: a.Pod}, a.Port, a.Source
 }
 
+// errStranger says that somebody answered who is no Server.
+var errStranger = errors.New("the answer is none of a backend")
+
 // parseAnswer reads an answer line. It fails if that is none of a Server's.
 func parseAnswer(line []byte) (answer, error) {
 	var a answer
 	if err := json.Unmarshal(line, &a); err != nil {
-		return answer{}, fmt.Errorf("the answer is none of a backend: %w: %.80q", err, line)
+		return answer{}, fmt.Errorf("%w: %w: %.80q", errStranger, err, line)
 	}
 	if a.Pod == "" || a.Port < 1 || a.Port > 65535 || !a.Source.IsValid() {
-		return answer{}, fmt.Errorf("the answer is none of a backend: it lacks a pod, a port or a source: %.80q", line)
+		return answer{}, fmt.Errorf("%w: it lacks a pod, a port or a source: %.80q", errStranger, line)
 	}
 	return a, nil
 }

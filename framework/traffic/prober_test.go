@@ -448,6 +448,19 @@ func TestHTTP(t *testing.T) {
 	want(t, send(t, p, candidate.Probe{To: address, Protocol: tcp, Path: "/a", Connection: "c"}), candidate.Broken)
 }
 
+// TestStranger demands that an answer of somebody else is one, so that a network that answers for everybody is not taken for a broken prober.
+func TestStranger(t *testing.T) {
+	liar := peer(t, func(c *net.TCPConn, r *bufio.Reader) {
+		_, _ = r.ReadString('\n')
+		fmt.Fprintln(c, "HTTP/1.1 400 Bad Request")
+	})
+	outcomes := send(t, newProber(t), candidate.Probe{To: liar, Protocol: tcp})
+	want(t, outcomes, candidate.Answered)
+	if o := outcomes[0]; o.Pod.Name != "" || o.Error != "" {
+		t.Errorf("the answer of a stranger is that of pod %q (error %q)", o.Pod, o.Error)
+	}
+}
+
 func TestBroken(t *testing.T) {
 	_, ports := serve(t, tcp, udp)
 	liar := peer(t, func(c *net.TCPConn, r *bufio.Reader) {
@@ -466,7 +479,6 @@ func TestBroken(t *testing.T) {
 		local netip.Addr
 		text  string
 	}{
-		"answer of another":       {probe: candidate.Probe{To: liar, Protocol: tcp}, text: "none of a backend"},
 		"no HTTP":                 {probe: candidate.Probe{To: liar, Protocol: tcp, Path: "/"}, text: "malformed HTTP"},
 		"endless line":            {probe: candidate.Probe{To: noisy, Protocol: tcp, Connection: "a"}, text: "buffer full"},
 		"no such namespace":       {probe: candidate.Probe{To: here, Protocol: tcp}, in: func(func() error) error { return gone }, text: gone.Error()},

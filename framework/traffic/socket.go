@@ -361,7 +361,7 @@ func (s *socket) Read(b []byte) (int, error) {
 func classify(err error) candidate.Result {
 	var met networkError
 	switch {
-	case err == nil:
+	case err == nil, errors.Is(err, errStranger):
 		return candidate.Answered
 	case errors.Is(err, errSilence):
 		return candidate.Dropped

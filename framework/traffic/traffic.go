@@ -8,15 +8,17 @@
 //
 // A Prober sends the shots of candidate.Probe and classifies what they meet as candidate.Result says:
 //
-//   - Answered is a complete answer of a Server, or with Path one of HTTP, whoever gives it.
+//   - Answered is a complete answer of a Server, or one of anybody else, which names no pod; with Path one of HTTP, whoever gives it.
 //   - Refused is ECONNREFUSED: a TCP reset in answer to SYN, or ICMP port unreachable.
 //   - Unreachable is every other error that ICMP, a route or a filter makes of a destination.
 //   - Dropped is silence for the timeout, be it in answer to the first packet or on an established connection. Progress (a connection is
 //     established, a part of an answer has come) begins it anew. The socket is looked at once more after the timeout, so that a prober
 //     that did not run in the meantime does not take its own sleep for silence.
 //   - Reset is the end of an established connection, also an orderly one, before the answer was complete.
-//   - Broken is everything else: what the prober's machine lacks, a source port that is taken, a cancelled context, an answer that
-//     is none of a Server's.
+//   - Broken is everything else: what the prober's machine lacks, a source port that is taken, a cancelled context, an answer
+//     without end.
+//
+// Ask puts a question to a DNS server.
 //
 // A shot is a single datagram, or a connection of which the kernel repeats what is lost.
 //

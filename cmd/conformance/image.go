@@ -1,0 +1,146 @@
+package main
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/google/go-containerregistry/pkg/name"
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/agent/image"
+	"github.com/service-conformance/conformance/framework/check"
+)
+
+func newImage() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "image",
+		Short: "the container image of the agent, which runs in the pods of a cluster: build, push",
+		Args:  cobra.NoArgs,
+		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	cmd.AddCommand(newImageBuild(), newImagePush())
+	return cmd
+}
+
+func newImageBuild() *cobra.Command {
+	var binaries []string
+	output, tag := "conformance-agent.tar", image.Reference(check.BuildVersion())
+	cmd := &cobra.Command{
+		Use:   "build",
+		Short: "write the image of the agent to an archive; no container engine is needed",
+		Long: `Write an image that holds nothing but this program to an archive. The program must be a static one for Linux; another one, or one for each
+platform, is named with --binary. The image of one platform can be read by docker load, kind load image-archive and ctr images import. That of
+several is an OCI image layout, for ctr images import and kind load image-archive.`,
+		Example: `  CGO_ENABLED=0 go build ./cmd/conformance
+  ./conformance image build --output agent.tar
+  kind load image-archive agent.tar`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if _, err := name.NewTag(tag); err != nil {
+				return usage("--tag: %w", err)
+			}
+			images, platforms, err := agentImages(binaries)
+			if err != nil {
+				return err
+			}
+			size, err := writeImage(output, tag, images)
+			if err != nil {
+				return usage("--output: %w", err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s for %s: %s, %.1f MB\n", tag, platforms, output, float64(size)/1e6)
+			return nil
+		},
+	}
+	flags := cmd.Flags()
+	flags.StringVar(&output, "output", output, "file that the archive is written to")
+	flags.StringVar(&tag, "tag", tag, "name and tag of the image")
+	addBinaryFlag(cmd, &binaries)
+	return cmd
+}
+
+func newImagePush() *cobra.Command {
+	var binaries []string
+	cmd := &cobra.Command{
+		Use:     "push REFERENCE",
+		Short:   "upload the image of the agent to a registry, with the credentials that docker login has left",
+		Example: "  conformance image push registry.example.com/team/conformance-agent:v1",
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("name one image: conformance image push registry.example.com/team/conformance-agent:v1")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if _, err := name.NewTag(args[0]); err != nil {
+				return usage("%w", err)
+			}
+			images, platforms, err := agentImages(binaries)
+			if err != nil {
+				return err
+			}
+			pushed, err := image.Push(cmd.Context(), args[0], images)
+			if err != nil {
+				if e := interrupted(cmd.Context(), err); e != nil {
+					return e
+				}
+				return harness("%w", err)
+			}
+			fmt.Fprintf(cmd.OutOrStdout(), "%s for %s: %s\n", args[0], platforms, pushed)
+			return nil
+		},
+	}
+	addBinaryFlag(cmd, &binaries)
+	return cmd
+}
+
+func addBinaryFlag(cmd *cobra.Command, binaries *[]string) {
+	cmd.Flags().StringArrayVar(binaries, "binary", nil,
+		"static program for Linux that goes into the image, one for each platform (default this program)")
+}
+
+// agentImages makes the image of each program, or of this one, and names their platforms.
+func agentImages(binaries []string) (images []v1.Image, platforms string, err error) {
+	if len(binaries) == 0 {
+		self, err := os.Executable()
+		if err != nil {
+			return nil, "", harness("find this program: %w", err)
+		}
+		binaries = []string{self}
+	}
+	if images, err = image.FromExecutables(binaries); err != nil {
+		return nil, "", usage("%w", err)
+	}
+	names := make([]string, len(images))
+	for i, img := range images {
+		if names[i], err = image.Platform(img); err != nil {
+			return nil, "", harness("%w", err)
+		}
+	}
+	return images, strings.Join(names, ", "), nil
+}
+
+// writeImage writes an archive, whole or not at all, and returns its size in bytes.
+func writeImage(path, tag string, images []v1.Image) (size int64, err error) {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+	if err != nil {
+		return 0, err
+	}
+	defer os.Remove(file.Name())
+	if err = image.WriteArchive(file, tag, images); err == nil {
+		err = file.Chmod(0o644)
+	}
+	if err == nil {
+		size, err = file.Seek(0, io.SeekCurrent)
+	}
+	if closed := file.Close(); err == nil {
+		err = closed
+	}
+	if err != nil {
+		return 0, err
+	}
+	return size, os.Rename(file.Name(), path)
+}

@@ -1,0 +1,406 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/spf13/pflag"
+
+	"github.com/service-conformance/conformance/framework/agent/image"
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/cluster"
+	"github.com/service-conformance/conformance/framework/kindcluster"
+	"github.com/service-conformance/conformance/framework/report"
+)
+
+// kindFlags say which clusters tier kind makes, and what becomes of them.
+type kindFlags struct {
+	nodeImage string
+	workers   int
+	alive     int
+	keep      bool
+	reuse     string
+}
+
+const (
+	defaultWorkers     = 2
+	defaultAlive       = 2
+	defaultServiceCIDR = "10.96.0.0/16"
+)
+
+func (k *kindFlags) register(flags *pflag.FlagSet) {
+	flags.StringVar(&k.nodeImage, "node-image", "", "image of the nodes of tier kind, of the Kubernetes version that is wanted (default kind's own)")
+	flags.IntVar(&k.workers, "workers", defaultWorkers, "number of nodes of a kind cluster beside its control plane")
+	flags.IntVar(&k.alive, "kind-parallel", defaultAlive, "how many kind clusters there are at a time: the next one is made while one is judged")
+	flags.BoolVar(&k.keep, "keep", false, "leave the kind clusters, and print where their kubeconfigs are")
+	flags.StringVar(&k.reuse, "reuse", "", "judge the kind cluster of this name, and leave it")
+}
+
+// validate finds what contradicts; anything is wrong if the tier is another one.
+func (k *kindFlags) validate(tier, proxyMode string) error {
+	set := k.nodeImage != "" || k.workers != defaultWorkers || k.alive != defaultAlive || k.keep || k.reuse != ""
+	switch {
+	case set && tier != "kind":
+		return usage("--node-image, --workers, --kind-parallel, --keep and --reuse are for --tier kind")
+	case k.alive < 1:
+		return usage("--kind-parallel %d: at least one cluster is needed", k.alive)
+	case k.reuse != "" && (k.nodeImage != "" || k.workers != defaultWorkers || k.alive != defaultAlive || k.keep || proxyMode != ""):
+		return usage("--reuse takes a cluster as it is: leave out --node-image, --workers, --proxy-mode, --kind-parallel and --keep")
+	}
+	return nil
+}
+
+// kindRun is a run on tier kind: each cluster is judged by this program, started anew as `run --tier cluster`, because the checks run once
+// per process; the reports are merged.
+type kindRun struct {
+	*runFlags
+	out     io.Writer
+	cidrs   []string // one a cluster
+	dir     string   // of kubeconfigs
+	id      string
+	checks  []check.Declaration
+	broken  error  // of processes that judged
+	archive string // of the agent's image, for the nodes; empty if none is loaded
+}
+
+// made is a cluster that there is.
+type made struct {
+	*kindcluster.Cluster
+	took time.Duration
+}
+
+func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Palette, expectations report.Expectations) error {
+	r := &kindRun{runFlags: f, out: out, cidrs: f.ServiceCIDRs, id: strings.ToLower(rand.Text()[:6]), checks: check.Declarations()}
+	if len(r.cidrs) == 0 {
+		r.cidrs = []string{defaultServiceCIDR}
+	}
+	if f.kind.reuse != "" && len(r.cidrs) > 1 {
+		return usage("--reuse judges one cluster, which has one Service range (or two joined by a comma), not %d", len(r.cidrs))
+	}
+	for i := range r.cidrs {
+		if f.kind.reuse != "" {
+			break // the cluster says itself what is wrong
+		}
+		o, err := r.options(i)
+		if err == nil {
+			err = o.Validate()
+		}
+		if err != nil {
+			return usage("%w", err)
+		}
+	}
+	if err := kindcluster.Available(); err != nil {
+		return usage("%w", err)
+	}
+	var err error
+	if r.dir, err = os.MkdirTemp("", "conformance-kind-"); err != nil {
+		return harness("%w", err)
+	}
+	if !f.kind.keep {
+		defer os.RemoveAll(r.dir)
+	}
+	if err := r.prepareAgent(); err != nil {
+		return err
+	}
+	create, remove := r.create, r.remove
+	if f.kind.reuse != "" {
+		create, remove = r.existing, func(context.Context, made) {}
+		if _, err := kindcluster.Existing(f.kind.reuse, r.dir); err != nil {
+			return usage("%w", err)
+		}
+	}
+	folder, err := report.OpenFolder(f.reportDir)
+	if err != nil {
+		return usage("%w", err)
+	}
+	run := report.Run{SuiteVersion: check.BuildVersion(), Started: time.Now(), Seed: f.seed, Expectations: expectations}
+	run.Candidate.Tier = "kind"
+	parts := make([]report.Part, len(r.cidrs))
+	inTurn(ctx, len(parts), f.kind.alive, create, func(ctx context.Context, i int, c made, err error) {
+		result := r.judge(ctx, i, c, err)
+		parts[i] = report.Part{ServiceCIDR: r.cidrs[i], Report: result}
+	}, remove)
+	run.Duration = time.Since(run.Started)
+	run.Interrupted = ctx.Err() != nil
+	if f.expectations == "" {
+		if run.Expectations, err = publishedFor(parts); err != nil {
+			return harness("%w", err)
+		}
+	}
+	merged := report.Merge(run, parts)
+	paths, err := folder.Finish(merged)
+	if err == nil {
+		for i := range parts {
+			err = errors.Join(err, os.RemoveAll(r.partDir(i)))
+		}
+	}
+	switch {
+	case len(parts) > 1:
+		fmt.Fprintf(out, "\nall %d clusters: %s\n", len(parts), title(&merged.Candidate))
+		merged.WriteSummary(out, palette)
+	case merged.Candidate.Implementation == "": // nobody has shown that nothing was judged
+		merged.WriteSummary(out, palette)
+	}
+	fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
+	if err = errors.Join(err, r.broken); err != nil {
+		return harness("%w", err)
+	}
+	if code := merged.ExitCode(); code != 0 {
+		return &exitError{code: code}
+	}
+	return nil
+}
+
+// publishedFor are the known deviations of what the parts judged.
+func publishedFor(parts []report.Part) (report.Expectations, error) {
+	for _, p := range parts {
+		if name := p.Report.Candidate.Implementation; name != "" {
+			return report.PublishedExpectations(name)
+		}
+	}
+	return report.Expectations{}, nil
+}
+
+// inTurn creates n things in order, at most alive of them at a time, judges one after the other, and removes each. While one is judged the
+// next is being created. Every one that was created is removed, also when the context ends; judge is called for every one.
+func inTurn[T any](ctx context.Context, n, alive int, create func(context.Context, int) (T, error),
+	judge func(context.Context, int, T, error), remove func(context.Context, T)) {
+	type created struct {
+		thing T
+		err   error
+	}
+	slots, ready := make(chan struct{}, alive), make(chan created)
+	go func() {
+		for i := range n {
+			slots <- struct{}{}
+			thing, err := create(ctx, i)
+			ready <- created{thing, err}
+		}
+	}()
+	for i := range n {
+		c := <-ready
+		judge(ctx, i, c.thing, c.err)
+		if c.err == nil {
+			remove(context.WithoutCancel(ctx), c.thing)
+		}
+		<-slots
+	}
+}
+
+// clusterName is that of the i-th cluster. `kind get clusters` shows by it what a killed run left.
+func (r *kindRun) clusterName(i int) string { return fmt.Sprintf("conformance-%s-%d", r.id, i+1) }
+
+// partDir is where the i-th cluster's results are until they are merged: beside the report, so that a crash loses none.
+func (r *kindRun) partDir(i int) string { return filepath.Join(r.reportDir, r.clusterName(i)) }
+
+func (r *kindRun) logsDir(i int) string { return filepath.Join(r.reportDir, "logs", r.clusterName(i)) }
+
+func (r *kindRun) options(i int) (kindcluster.Options, error) {
+	ranges, err := parseServiceCIDR(r.cidrs[i])
+	return kindcluster.Options{
+		Name: r.clusterName(i), NodeImage: r.kind.nodeImage, ServiceCIDRs: ranges, ProxyMode: r.proxy.Mode, Workers: r.kind.workers,
+	}, err
+}
+
+func (r *kindRun) create(ctx context.Context, i int) (made, error) {
+	start := time.Now()
+	o, err := r.options(i)
+	if err != nil {
+		return made{}, err
+	}
+	over := ""
+	if isTerminal(r.out) {
+		over = "\r\x1b[K" // the progress of the cluster that is judged
+	}
+	fmt.Fprintf(r.out, "%screating cluster %s with Service range %s\n", over, o.Name, r.cidrs[i])
+	c, err := kindcluster.Create(ctx, o, r.dir, r.logsDir(i))
+	if err != nil {
+		return made{}, err
+	}
+	if err := r.loadAgent(ctx, c); err != nil {
+		return made{}, errors.Join(err, c.Delete(context.WithoutCancel(ctx)))
+	}
+	return made{c, time.Since(start)}, nil
+}
+
+// prepareAgent writes the image of the agent, which holds this program, if checks of traffic are selected and no other image is named. A
+// program that cannot be one leaves those checks out, and says why.
+func (r *kindRun) prepareAgent() error {
+	if r.agentImage != "" || !selectsTraffic() {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return harness("%w", err)
+	}
+	agent, err := image.FromExecutable(self)
+	if err != nil {
+		fmt.Fprintf(r.out, "no traffic can be sent, checks of it do not apply: %v; or name an image with --agent-image\n", err)
+		return nil
+	}
+	archive, reference := filepath.Join(r.dir, "agent.tar"), image.Reference(check.BuildVersion())
+	if _, err := writeImage(archive, reference, []v1.Image{agent}); err != nil {
+		return harness("write the image of the agent: %w", err)
+	}
+	r.archive, r.agentImage = archive, reference
+	return nil
+}
+
+func (r *kindRun) loadAgent(ctx context.Context, c *kindcluster.Cluster) error {
+	if r.archive == "" {
+		return nil
+	}
+	return c.LoadImageArchive(ctx, r.archive)
+}
+
+// existing takes the cluster that --reuse names, and its Service range where none is named.
+func (r *kindRun) existing(ctx context.Context, i int) (made, error) {
+	c, err := kindcluster.Existing(r.kind.reuse, r.dir)
+	if err == nil && len(r.ServiceCIDRs) == 0 {
+		r.cidrs[i], err = serviceCIDROf(ctx, c.Kubeconfig)
+	}
+	if err == nil {
+		err = r.loadAgent(ctx, c)
+	}
+	return made{Cluster: c}, err
+}
+
+func serviceCIDROf(ctx context.Context, kubeconfig string) (string, error) {
+	c, err := cluster.Open(ctx, cluster.Options{Kubeconfig: kubeconfig})
+	if err != nil {
+		return "", err
+	}
+	cp, err := c.ControlPlane(ctx, candidate.Request{})
+	if err != nil {
+		return "", err
+	}
+	defer cp.Release()
+	return joinCIDRs(cp.ServiceCIDRs()), nil
+}
+
+func joinCIDRs(ranges []netip.Prefix) string {
+	var parts []string
+	for _, r := range ranges {
+		parts = append(parts, r.String())
+	}
+	return strings.Join(parts, ",")
+}
+
+// remove deletes a cluster, or says where a kept one is reached.
+func (r *kindRun) remove(ctx context.Context, c made) {
+	if r.kind.keep {
+		fmt.Fprintf(r.out, "cluster %s is kept: kubeconfig %s; `kind delete cluster --name %s` removes it\n", c.Name, c.Kubeconfig, c.Name)
+		return
+	}
+	if err := c.Delete(ctx); err != nil {
+		fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
+	}
+}
+
+// judge returns the report of the i-th cluster. If it could not be created or judged, all its results are unknown.
+func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.Report {
+	if ctx.Err() != nil {
+		if err != nil && !errors.Is(err, context.Canceled) {
+			fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
+		}
+		return report.Undecided(r.checks, check.Interrupted)
+	}
+	if err != nil {
+		fmt.Fprintf(r.out, "\nno checks on %s: %v\n", r.cidrs[i], err)
+		return report.Undecided(r.checks, "no cluster: "+err.Error())
+	}
+	fmt.Fprintf(r.out, "\ncluster %s with Service range %s", c.Name, r.cidrs[i])
+	if c.took > 0 {
+		fmt.Fprintf(r.out, ", ready after %.0f s", c.took.Seconds())
+	}
+	fmt.Fprintln(r.out)
+	result, err := r.runOn(ctx, i, c.Kubeconfig)
+	if err == nil {
+		return result
+	}
+	if ctx.Err() != nil {
+		return report.Undecided(r.checks, check.Interrupted)
+	}
+	err = fmt.Errorf("cluster %s could not be judged: %w", c.Name, err)
+	if logsErr := c.ExportLogs(ctx, r.logsDir(i)); logsErr == nil {
+		err = fmt.Errorf("%w; its logs are in %s", err, r.logsDir(i))
+	}
+	return report.Undecided(r.checks, err.Error())
+}
+
+// interruptedWithin is how long a process that judges may clean up after an interruption.
+const interruptedWithin = 6 * time.Minute
+
+// runOn judges a cluster in a process of its own and returns its report. A process that broke is also kept in r.broken.
+func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig string) (*report.Report, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.CommandContext(ctx, self, r.arguments(i, kubeconfig)...)
+	var said bytes.Buffer
+	cmd.Stdout, cmd.Stderr = r.out, io.MultiWriter(os.Stderr, &said)
+	ownGroup(cmd) // or a Ctrl-C would reach it twice
+	cmd.Cancel = func() error { return interrupt(cmd.Process) }
+	cmd.WaitDelay = interruptedWithin
+	_ = cmd.Run() // the exit code tells, and what it wrote
+	code := -1
+	if cmd.ProcessState != nil {
+		code = cmd.ProcessState.ExitCode()
+	}
+	result, err := report.Read(r.partDir(i))
+	switch code {
+	case report.ExitConformant, report.ExitNonConformant, report.ExitUnknown:
+		return result, err
+	}
+	text := strings.TrimPrefix(strings.TrimSpace(said.String()), "conformance: ")
+	why := fmt.Errorf("exit code %d: %s", code, text)
+	if code != report.ExitUsage && ctx.Err() == nil {
+		r.broken = errors.Join(r.broken, fmt.Errorf("judging %s: %w", r.cidrs[i], why))
+	}
+	if err == nil {
+		return result, nil
+	}
+	return nil, why
+}
+
+// arguments are those of the process that judges the i-th cluster.
+func (r *kindRun) arguments(i int, kubeconfig string) []string {
+	args := []string{
+		"run", "--tier", "cluster", "--tier-name", "kind", "--kubeconfig", kubeconfig, "--service-cidr", r.cidrs[i],
+		"--report-dir", r.partDir(i), "--seed", strconv.FormatInt(r.seed, 10),
+	}
+	add := func(flag string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				args = append(args, "--"+flag, v)
+			}
+		}
+	}
+	add("suite", r.Suites...)
+	add("focus", r.Focus...)
+	add("feature", r.Features...)
+	add("expectations", r.expectations)
+	add("implementation", r.declared)
+	add("agent-image", r.agentImage)
+	if r.Slow {
+		args = append(args, "--slow")
+	}
+	if r.parallel > 0 {
+		add("parallel", strconv.Itoa(r.parallel))
+	}
+	return args
+}

@@ -1,0 +1,170 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/runner"
+)
+
+func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
+	dir := t.TempDir()
+	for _, c := range []struct{ args, want string }{
+		{"run --workers 3", "are for --tier kind"},
+		{"run --tier cluster --kubeconfig x --keep", "are for --tier kind"},
+		{"run --tier kind --kind-parallel 0", "at least one cluster"},
+		{"run --tier kind --workers -1", "there can be 0 to"},
+		{"run --tier kind --reuse x --node-image y", "--reuse takes a cluster as it is"},
+		{"run --tier kind --reuse x --proxy-mode ipvs", "--reuse takes a cluster as it is"},
+		{"run --tier kind --reuse x --service-cidr 10.96.0.0/24 --service-cidr 10.97.0.0/24", "--reuse judges one cluster"},
+		{"run --tier kind --proxy-mode userspace", "unknown proxy mode"},
+		{"run --tier kind --proxy-command x", "--proxy-command is for --tier lab"},
+		{"run --tier kind --kubernetes-version v1.36.0", "--node-image"},
+		{"run --tier kind --kubeconfig x", "--kubeconfig is for --tier cluster"},
+		{"run --tier kind --fault lower-band-first", "--fault is for --tier reference"},
+		{"run --tier kind --service-cidr 10.96.0.0/29", "too small"},
+		{"run --tier kind --service-cidr 10.96.0.0/24 --service-cidr 10.244.0.0/16", "overlaps that of the pods"},
+		{"run --tier lab --agent-image x", "--agent-image is for"},
+	} {
+		t.Run(c.args, func(t *testing.T) {
+			_, stderr, code := conformance(t, dir, strings.Fields(c.args)...)
+			if code != report.ExitUsage || !strings.Contains(stderr, c.want) {
+				t.Errorf("exit code %d, %q; want 64 and %q", code, stderr, c.want)
+			}
+		})
+	}
+}
+
+func TestWithoutAContainerEngineTierKindSaysWhatToDo(t *testing.T) {
+	t.Setenv("PATH", t.TempDir())
+	_, stderr, code := conformance(t, t.TempDir(), "run", "--tier", "kind")
+	if code != report.ExitUsage || !strings.Contains(stderr, "tier kind needs a Docker engine") {
+		t.Errorf("exit code %d, %q", code, stderr)
+	}
+}
+
+// What a person selects must reach the process that judges, or it would judge something else.
+func TestArgumentsOfTheProcessThatJudgesCarryTheSelection(t *testing.T) {
+	f := &runFlags{
+		Selection: runner.Selection{Suites: []string{"proxy"}, Focus: []string{"alloc-*", "api-*"}, Features: []string{"Core"}, Slow: true},
+		parallel:  3, reportDir: "out", expectations: "none", declared: "impl.yaml", seed: 7,
+	}
+	f.agentImage = "agent:1"
+	r := &kindRun{runFlags: f, id: "abc", cidrs: []string{"10.96.0.0/24", "10.97.0.0/24,fd00::/112"}}
+
+	cmd := newRun()
+	if err := cmd.ParseFlags(r.arguments(1, "kc")[1:]); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]string{
+		"tier": "cluster", "tier-name": "kind", "kubeconfig": "kc", "service-cidr": "[\"10.97.0.0/24,fd00::/112\"]", "suite": "[proxy]", "focus": "[alloc-*,api-*]",
+		"feature": "[Core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1",
+		"report-dir": "out/conformance-abc-2",
+	} {
+		if got := cmd.Flags().Lookup(name).Value.String(); got != want {
+			t.Errorf("--%s is %s, want %s", name, got, want)
+		}
+	}
+}
+
+// turns is what inTurn works on: clusters that are numbers.
+type turns struct {
+	mu          sync.Mutex
+	alive, most int
+	judged      []int
+	failed      []int
+	created     int
+	onJudge     func(i int)
+	fails       int // this one cannot be created
+}
+
+func (s *turns) create(ctx context.Context, i int) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return 0, err
+	}
+	if i == s.fails {
+		return 0, errors.New("no room")
+	}
+	s.created++
+	s.alive++
+	s.most = max(s.most, s.alive)
+	return i, nil
+}
+
+func (s *turns) judge(_ context.Context, i, thing int, err error) {
+	if s.onJudge != nil {
+		s.onJudge(i)
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if err != nil {
+		s.failed = append(s.failed, i)
+		return
+	}
+	s.judged = append(s.judged, thing)
+}
+
+func (s *turns) remove(ctx context.Context, _ int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if ctx.Err() == nil {
+		s.alive--
+	}
+}
+
+func TestInTurnJudgesAllInOrderAndLeavesNone(t *testing.T) {
+	for _, alive := range []int{1, 2, 3} {
+		s := &turns{fails: 2}
+		inTurn(t.Context(), 5, alive, s.create, s.judge, s.remove)
+		if !slices.Equal(s.judged, []int{0, 1, 3, 4}) || !slices.Equal(s.failed, []int{2}) {
+			t.Errorf("judged %v, failed %v", s.judged, s.failed)
+		}
+		if s.alive != 0 || s.most > alive {
+			t.Errorf("%d are left, there were %d at a time, want at most %d", s.alive, s.most, alive)
+		}
+	}
+}
+
+func TestInTurnCreatesTheNextWhileOneIsJudged(t *testing.T) {
+	s := &turns{fails: -1}
+	second := make(chan struct{})
+	create := func(ctx context.Context, i int) (int, error) {
+		if i == 1 {
+			close(second)
+		}
+		return s.create(ctx, i)
+	}
+	s.onJudge = func(i int) {
+		if i == 0 {
+			<-second // this would wait for ever if the next one came later
+		}
+	}
+	inTurn(t.Context(), 2, 2, create, s.judge, s.remove)
+	if !slices.Equal(s.judged, []int{0, 1}) {
+		t.Errorf("judged %v", s.judged)
+	}
+}
+
+func TestInTurnRemovesWhatThereIsWhenInterrupted(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	s := &turns{fails: -1, onJudge: func(i int) {
+		if i == 1 {
+			cancel()
+		}
+	}}
+	inTurn(ctx, 4, 2, s.create, s.judge, s.remove)
+	if s.alive != 0 || s.created == 4 {
+		t.Errorf("%d are left of %d", s.alive, s.created)
+	}
+	if len(s.judged)+len(s.failed) != 4 {
+		t.Errorf("judged %v, failed %v: each must be told of", s.judged, s.failed)
+	}
+}

@@ -1,0 +1,108 @@
+package agent
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+const configured = `{"token":"secret","pod":{"namespace":"ns","name":"web"},"ports":[{"name":"http","protocol":"TCP","number":80},
+	{"protocol":"UDP","number":8080}],"control":8080,"unready":true}`
+
+func TestConfigIsRead(t *testing.T) {
+	got, err := ParseConfig(configured)
+	want := Config{
+		Token: "secret", Pod: candidate.PodName{Namespace: "ns", Name: "web"}, Control: 8080, Unready: true,
+		Ports: []candidate.PodPort{{Name: "http", Protocol: corev1.ProtocolTCP, Number: 80}, {Protocol: corev1.ProtocolUDP, Number: 8080}},
+	}
+	if err != nil || !reflect.DeepEqual(got, want) {
+		t.Errorf("%+v, %v, want %+v", got, err, want)
+	}
+}
+
+func TestConfigIsRefused(t *testing.T) {
+	for _, c := range []struct{ old, new, want string }{
+		{configured, "", "not set"},
+		{configured, "{", "malformed JSON"},
+		{configured, configured + "{}", "something follows"},
+		{`"secret"`, `""`, "token: one is needed"},
+		{`"secret"`, `7`, "malformed JSON"},
+		{`"token"`, `"tokens"`, `unknown field "tokens"`},
+		{`"web"`, `""`, "pod: the namespace and the name"},
+		{`"ns"`, `""`, "pod: the namespace and the name"},
+		{`"control":8080`, `"control":0`, "control: 0 is no port"},
+		{`"control":8080`, `"control":65536`, "control: 65536 is no port"},
+		{`"control":8080`, `"control":80`, "ports[0]: 80/TCP is taken by control"},
+		{`"number":80}`, `"number":0}`, "ports[0]: 0 is no port"},
+		{`"number":80}`, `"number":-1}`, "ports[0]: -1 is no port"},
+		{`"TCP","number":80}`, `"UDP","number":8080}`, "ports[1]: 8080/UDP is taken by ports[0]"},
+		{`"UDP"`, `"udp"`, `ports[1]: protocol "udp" is none of`},
+	} {
+		if _, err := ParseConfig(strings.Replace(configured, c.old, c.new, 1)); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s instead of %s: got %v, want %q", c.new, c.old, err, c.want)
+		}
+	}
+}
+
+// FuzzParseConfig looks for a configuration that is taken although no agent could run with it, or that means another thing than it says.
+func FuzzParseConfig(f *testing.F) {
+	f.Add(configured)
+	f.Add(`{"token":"t","pod":{"namespace":"n","name":"p"},"control":1}`)
+	f.Add(`{"token":"t","pod":{"namespace":"n","name":"p"},"control":1,"ports":[{"protocol":"SCTP","number":1},{"protocol":"SCTP","number":1}]}`)
+	f.Fuzz(func(t *testing.T, text string) {
+		c, err := ParseConfig(text)
+		if err != nil {
+			return
+		}
+		if c.Token == "" || c.Pod.Name == "" || c.Pod.Namespace == "" || c.Control < 1 || c.Control > 65535 {
+			t.Fatalf("%+v was taken", c)
+		}
+		type socket struct {
+			protocol corev1.Protocol
+			number   int
+		}
+		sockets := map[socket]bool{{corev1.ProtocolTCP, c.Control}: true}
+		for _, p := range c.Ports {
+			s := socket{p.Protocol, p.Number}
+			if sockets[s] || p.Number < 1 || p.Number > 65535 {
+				t.Fatalf("port %+v was taken", p)
+			}
+			sockets[s] = true
+		}
+		again, err := json.Marshal(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if read, err := ParseConfig(string(again)); err != nil || !reflect.DeepEqual(read, c) && len(c.Ports) > 0 {
+			t.Fatalf("%+v was written as %s, and read as %+v, %v", c, again, read, err)
+		}
+	})
+}
+
+func TestNameserverIsTheFirst(t *testing.T) {
+	for _, c := range []struct{ text, want string }{
+		{"search ns.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\nnameserver 10.0.0.1\noptions ndots:5\n", "10.96.0.10:53"},
+		{"# nameserver 1.1.1.1\n\tnameserver\tfd00:10:96::a", "[fd00:10:96::a]:53"},
+		{"nameservers 10.96.0.10\nnameserver\n", ""},
+		{"", ""},
+	} {
+		file := filepath.Join(t.TempDir(), "resolv.conf")
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := nameserver(file)
+		if got != c.want || (err == nil) != (c.want != "") {
+			t.Errorf("%q: %q, %v, want %q", c.text, got, err, c.want)
+		}
+		if err != nil && !strings.Contains(err.Error(), "dnsPolicy") {
+			t.Errorf("%q: the error does not say where to look: %v", c.text, err)
+		}
+	}
+}

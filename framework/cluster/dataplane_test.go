@@ -1,0 +1,120 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"github.com/service-conformance/conformance/framework/agent"
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// proxyServer answers for the agents of pods as the API server's pod proxy does, and counts the requests to each pod.
+func proxyServer(t *testing.T, token string) (kubernetes.Interface, map[string]int) {
+	t.Helper()
+	var mu sync.Mutex
+	requests := map[string]int{}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		parts := strings.Split(r.URL.Path, "/") // /api/v1/namespaces/NS/pods/http:NAME:PORT/proxy/probe
+		if len(parts) != 9 || parts[7] != "proxy" || "/"+parts[8] != agent.PathProbe || r.Header.Get(agent.TokenHeader) != token {
+			http.Error(w, "unexpected "+r.URL.Path, http.StatusBadRequest)
+			return
+		}
+		name := strings.Split(parts[6], ":")[1]
+		mu.Lock()
+		requests[name]++
+		mu.Unlock()
+		var probes []candidate.Probe
+		if err := json.NewDecoder(r.Body).Decode(&probes); err != nil {
+			http.Error(w, err.Error(), http.StatusBadRequest)
+			return
+		}
+		outcomes := make([][]candidate.Outcome, len(probes))
+		for i, p := range probes {
+			outcomes[i] = []candidate.Outcome{{Result: candidate.Answered, Pod: candidate.PodName{Namespace: name, Name: p.To.String()}}}
+		}
+		_ = json.NewEncoder(w).Encode(outcomes)
+	}))
+	t.Cleanup(server.Close)
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client, requests
+}
+
+// TestSendAsksEachClientOnce demands that all probes of a client go in one request, and that the outcomes come back in the order of the probes.
+func TestSendAsksEachClientOnce(t *testing.T) {
+	client, requests := proxyServer(t, "secret")
+	c := &Cluster{client: client, token: "secret"}
+	d := &dataPlane{controlPlane: controlPlane{c}, id: "1", pods: map[candidate.PodName]*pod{}}
+	var probes []candidate.Probe
+	for i, name := range []string{"a", "b", "a", "b", "a"} {
+		pn := candidate.PodName{Namespace: "ns", Name: name}
+		d.pods[pn] = &pod{Pod: candidate.Pod{PodName: pn}, cluster: c, agent: c.agentOf(pn, controlPort)}
+		probes = append(probes, candidate.Probe{From: candidate.Client{Pod: pn}, To: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(i+1)), Protocol: corev1.ProtocolTCP})
+	}
+	outcomes, err := d.Send(context.Background(), probes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, p := range probes {
+		if got := outcomes[i][0].Pod; got.Namespace != p.From.Pod.Name || got.Name != p.To.String() {
+			t.Errorf("probe %d from %s to %s has the outcome of %v", i, p.From, p.To, got)
+		}
+	}
+	if requests["a"] != 1 || requests["b"] != 1 {
+		t.Errorf("requests to the agents: %v, not one each", requests)
+	}
+}
+
+func TestSendFromOutsideIsUnavailable(t *testing.T) {
+	client, _ := proxyServer(t, "")
+	d := &dataPlane{controlPlane: controlPlane{&Cluster{client: client}}}
+	_, err := d.Send(context.Background(), []candidate.Probe{{From: candidate.Client{Gateway: "node-1"}}})
+	if !candidate.IsUnavailable(err) {
+		t.Errorf("a client that this tier does not have: %v", err)
+	}
+}
+
+func TestNodesThatAreNotReadyAreLeftOut(t *testing.T) {
+	node := func(name string, ready corev1.ConditionStatus, labels map[string]string) corev1.Node {
+		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: corev1.NodeStatus{
+			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}},
+			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}, {Type: corev1.NodeInternalIP, Address: "172.18.0.2"}},
+		}}
+	}
+	nodes := nodesOf(&corev1.NodeList{Items: []corev1.Node{
+		node("control", corev1.ConditionTrue, map[string]string{"node-role.kubernetes.io/control-plane": ""}),
+		node("broken", corev1.ConditionFalse, nil),
+		node("windows", corev1.ConditionTrue, map[string]string{corev1.LabelOSStable: "windows"}),
+		node("worker", corev1.ConditionTrue, map[string]string{corev1.LabelTopologyZone: "zone-a"}),
+	}})
+	if len(nodes) != 2 || nodes[0].Name != "worker" || nodes[1].Name != "control" || nodes[0].Zone != "zone-a" || len(nodes[0].Addresses) != 1 {
+		t.Errorf("nodes: %+v", nodes)
+	}
+}
+
+// TestPodsAreRestricted demands what the restricted pod security standard does.
+func TestPodsAreRestricted(t *testing.T) {
+	c := &Cluster{options: Options{AgentImage: "agent:1"}, runID: "run"}
+	o := c.podObject(&candidate.Pod{PodName: candidate.PodName{Namespace: "ns", Name: "p"}, Node: "n", Labels: map[string]string{"app": "x"}}, controlPort, "{}")
+	container := o.Spec.Containers[0].SecurityContext
+	if !*o.Spec.SecurityContext.RunAsNonRoot || o.Spec.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault ||
+		*container.AllowPrivilegeEscalation || len(container.Capabilities.Drop) != 1 || container.Capabilities.Drop[0] != "ALL" || len(o.Spec.Volumes) != 0 {
+		t.Errorf("the pod asks for more than the restricted standard allows: %+v %+v", o.Spec.SecurityContext, container)
+	}
+	if o.Labels["app"] != "x" || o.Labels[candidate.RunLabel] != "run" || *o.Spec.AutomountServiceAccountToken {
+		t.Errorf("labels %v, token of the service account %t", o.Labels, *o.Spec.AutomountServiceAccountToken)
+	}
+}

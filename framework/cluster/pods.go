@@ -1,0 +1,285 @@
+package cluster
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/netip"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/apimachinery/pkg/watch"
+	"k8s.io/client-go/tools/cache"
+	watchtools "k8s.io/client-go/tools/watch"
+
+	"github.com/service-conformance/conformance/framework/agent"
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// controlPort is where an agent is told what to do, in a pod that has a network of its own.
+const controlPort = 9599
+
+// firstHostPort is where the ports begin that agents in host networks are told on: below the ephemeral ports, beside the node ports.
+const firstHostPort, hostPorts = 20000, 9000
+
+// gracePeriod of a pod that terminates, in seconds: longer than any check.
+const gracePeriod = 3600
+
+// pod is a pod with an agent in it.
+type pod struct {
+	candidate.Pod
+	cluster *Cluster
+	agent   *agent.Client
+}
+
+// pod finds a pod of the lease.
+func (d *dataPlane) pod(name candidate.PodName) (*pod, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if p := d.pods[name]; p != nil {
+		return p, nil
+	}
+	return nil, fmt.Errorf("there is no pod %s of this lease", name)
+}
+
+// StartPod implements candidate.DataPlane.
+func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate.Pod, err error) {
+	p := &pod{Pod: as, cluster: d.cluster}
+	d.mu.Lock()
+	if d.pods == nil {
+		d.mu.Unlock()
+		return candidate.Pod{}, errors.New("the data plane was released")
+	}
+	d.pods[p.PodName] = p // also while it starts, so that Release finds it
+	d.mu.Unlock()
+	if err := p.start(ctx); err != nil {
+		return candidate.Pod{}, err
+	}
+	return p.Pod, nil
+}
+
+// start creates the pod and waits until its agent answers and the API says of its readiness what was asked for.
+func (p *pod) start(ctx context.Context) error {
+	port := controlPort
+	if p.HostNetwork {
+		port = firstHostPort + int(p.cluster.hostPort.Add(1))%hostPorts
+	}
+	config, err := json.Marshal(agent.Config{Token: p.cluster.token, Pod: p.PodName, Ports: p.Ports, Control: port, Unready: p.Unready})
+	if err != nil {
+		return err
+	}
+	p.agent = p.cluster.agentOf(p.PodName, port)
+	object := p.cluster.podObject(&p.Pod, port, string(config))
+	if _, err := p.cluster.client.CoreV1().Pods(p.Namespace).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+		return fmt.Errorf("create pod %s: %w", p.PodName, err)
+	}
+	started, err := p.wait(ctx, "run", func(o *corev1.Pod) (bool, error) {
+		for _, s := range o.Status.ContainerStatuses {
+			if w := s.State.Waiting; w != nil && (strings.HasPrefix(w.Reason, "Err") || strings.HasPrefix(w.Reason, "Image") || w.Reason == "CrashLoopBackOff") {
+				return false, fmt.Errorf("its container does not start: %s: %s", w.Reason, w.Message)
+			}
+		}
+		if o.Status.Phase == corev1.PodFailed {
+			return false, fmt.Errorf("it failed: %s", failure(o))
+		}
+		return o.Status.Phase == corev1.PodRunning && len(o.Status.PodIPs) > 0 && isReady(o) == !p.Unready, nil
+	})
+	if err != nil {
+		return err
+	}
+	if p.Unready { // the API does not tell whether it answers
+		if err := p.answers(ctx); err != nil {
+			return err
+		}
+	}
+	for _, ip := range started.Status.PodIPs {
+		a, err := netip.ParseAddr(ip.IP)
+		if err != nil {
+			return fmt.Errorf("pod %s has the address %q: %w", p.PodName, ip.IP, err)
+		}
+		p.Addresses = append(p.Addresses, a)
+	}
+	return nil
+}
+
+// failure says why a pod has failed.
+func failure(o *corev1.Pod) string {
+	for _, s := range o.Status.ContainerStatuses {
+		if t := s.State.Terminated; t != nil {
+			return fmt.Sprintf("exit code %d: %s", t.ExitCode, strings.TrimSpace(t.Message))
+		}
+	}
+	return strings.TrimSpace(o.Status.Reason + " " + o.Status.Message)
+}
+
+// answers waits until the agent answers.
+func (p *pod) answers(ctx context.Context) error {
+	for {
+		err := p.agent.Ready(ctx, false)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the agent of pod %s: %w", p.PodName, err)
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func isReady(o *corev1.Pod) bool {
+	return slices.ContainsFunc(o.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
+}
+
+// wait waits until the Pod object is as demanded.
+func (p *pod) wait(ctx context.Context, what string, demanded func(*corev1.Pod) (bool, error)) (*corev1.Pod, error) {
+	pods := p.cluster.client.CoreV1().Pods(p.Namespace)
+	selector := fields.OneTermEqualSelector(metav1.ObjectNameField, p.Name).String()
+	list := &cache.ListWatch{
+		ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
+			o.FieldSelector = selector
+			return pods.List(ctx, o)
+		},
+		WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
+			o.FieldSelector = selector
+			return pods.Watch(ctx, o)
+		},
+	}
+	var last *corev1.Pod
+	event, err := watchtools.UntilWithSync(ctx, list, &corev1.Pod{}, nil, func(e watch.Event) (bool, error) {
+		o, ok := e.Object.(*corev1.Pod)
+		if !ok {
+			return false, nil
+		}
+		if e.Type == watch.Deleted {
+			return false, errors.New("somebody deleted it")
+		}
+		last = o
+		return demanded(o)
+	})
+	if err != nil {
+		state := "the API server shows nothing of it"
+		if last != nil {
+			state = fmt.Sprintf("it is %s, ready %t", last.Status.Phase, isReady(last))
+		}
+		return nil, fmt.Errorf("wait for pod %s to %s: %w (%s)", p.PodName, what, errors.Join(err, context.Cause(ctx)), state)
+	}
+	return event.Object.(*corev1.Pod), nil
+}
+
+// podObject is the Pod of an agent. It asks for nothing that the restricted pod security standard forbids, but for the host network where that is asked for.
+func (c *Cluster) podObject(as *candidate.Pod, port int, config string) *corev1.Pod {
+	yes, no, grace := true, false, int64(gracePeriod)
+	container := corev1.Container{
+		Name: "agent", Image: c.options.AgentImage, Args: []string{"agent"}, Command: []string{"/conformance"}, ImagePullPolicy: corev1.PullIfNotPresent,
+		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
+		Env:                      []corev1.EnvVar{{Name: agent.ConfigVariable, Value: config}},
+		ReadinessProbe: &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: agent.PathReadyz, Port: intstr.FromInt(port)}},
+			PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1, TimeoutSeconds: 5,
+		},
+		SecurityContext: &corev1.SecurityContext{
+			AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		},
+	}
+	for _, p := range as.Ports {
+		container.Ports = append(container.Ports, corev1.ContainerPort{Name: p.Name, Protocol: p.Protocol, ContainerPort: int32(p.Number)})
+	}
+	labels := map[string]string{candidate.RunLabel: c.runID}
+	for k, v := range as.Labels {
+		labels[k] = v
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: as.Name, Namespace: as.Namespace, Labels: labels},
+		Spec: corev1.PodSpec{
+			NodeName: as.Node, Containers: []corev1.Container{container}, HostNetwork: as.HostNetwork, Hostname: as.Hostname, Subdomain: as.Subdomain,
+			AutomountServiceAccountToken: &no, TerminationGracePeriodSeconds: &grace, RestartPolicy: corev1.RestartPolicyNever,
+			Tolerations:     []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
+			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
+		},
+	}
+}
+
+// agentOf returns the client of the agent in a pod, which is reached through the API server.
+func (c *Cluster) agentOf(name candidate.PodName, port int) *agent.Client {
+	return &agent.Client{Do: func(ctx context.Context, method, path string, query url.Values, body []byte) ([]byte, error) {
+		request := c.client.CoreV1().RESTClient().Verb(method).Namespace(name.Namespace).Resource("pods").
+			Name(utilnet.JoinSchemeNamePort("http", name.Name, fmt.Sprint(port))).SubResource("proxy").Suffix(path).SetHeader(agent.TokenHeader, c.token)
+		for key, values := range query {
+			for _, v := range values {
+				request.Param(key, v)
+			}
+		}
+		answer, err := request.Body(body).DoRaw(ctx)
+		if err != nil {
+			return nil, fmt.Errorf("agent of pod %s: %w (%.200s)", name, err, answer)
+		}
+		return answer, nil
+	}}
+}
+
+// SetReady implements candidate.DataPlane: the agent fails its readiness probe, or passes it, and the kubelet notices.
+func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready bool) error {
+	p, err := d.pod(name)
+	if err != nil {
+		return err
+	}
+	if err := p.agent.Ready(ctx, ready); err != nil {
+		return err
+	}
+	_, err = p.wait(ctx, fmt.Sprintf("be ready: %t", ready), func(o *corev1.Pod) (bool, error) { return isReady(o) == ready, nil })
+	return err
+}
+
+// Terminate implements candidate.DataPlane.
+func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error {
+	if _, err := d.pod(name); err != nil {
+		return err
+	}
+	grace := int64(gracePeriod)
+	if err := d.cluster.client.CoreV1().Pods(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace}); err != nil {
+		return fmt.Errorf("delete pod %s: %w", name, err)
+	}
+	return nil
+}
+
+// Kill implements candidate.DataPlane.
+func (d *dataPlane) Kill(ctx context.Context, name candidate.PodName) error {
+	p, err := d.pod(name)
+	if err != nil {
+		return err
+	}
+	return p.agent.Kill(ctx)
+}
+
+// Remove implements candidate.DataPlane.
+func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
+	p, err := d.pod(name)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	delete(d.pods, name)
+	d.mu.Unlock()
+	_ = p.agent.Kill(ctx) // the kubelet takes its time to end the container
+	return p.remove(ctx)
+}
+
+// remove takes the pod out of the API; the kubelet ends what runs of it.
+func (p *pod) remove(ctx context.Context) error {
+	zero := int64(0)
+	err := p.cluster.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	if err != nil && !isGone(err) {
+		return fmt.Errorf("delete pod %s: %w", p.PodName, err)
+	}
+	return nil
+}

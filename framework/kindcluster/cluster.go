@@ -1,0 +1,126 @@
+// Package kindcluster makes clusters of containers with chosen Service ranges, by the library of kind. It knows how such clusters come
+// and go; what is judged is a cluster that a kubeconfig reaches, as any other.
+package kindcluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+)
+
+// Provider brings one cluster up and down. It is the part that is used here of E2EClusterProviderWithImageLoader of
+// sigs.k8s.io/e2e-framework/support, method by method, so that each of its providers fits; Kind is the one that is built in.
+type Provider interface {
+	// CreateWithConfig makes the cluster from a file in the provider's own form and returns the path of its kubeconfig. When the context
+	// ends it returns soon, and no longer makes anything; what it had made may be left for Destroy.
+	CreateWithConfig(ctx context.Context, file string) (string, error)
+	// LoadImageArchive puts the images of an archive on all nodes.
+	LoadImageArchive(ctx context.Context, archive string, args ...string) error
+	// ExportLogs writes the logs of the nodes and of what runs on them into a folder.
+	ExportLogs(ctx context.Context, folder string) error
+	// Destroy removes the cluster, also half of one. That there is none is no error.
+	Destroy(ctx context.Context) error
+}
+
+// Cluster is a cluster that is ready: every node is, and so are the proxy and the DNS.
+type Cluster struct {
+	// Name is that of kind: the nodes are its containers <name>-control-plane, <name>-worker, <name>-worker2 ...
+	Name string
+	// Kubeconfig is the path of a file with full rights, which is this cluster's own.
+	Kubeconfig string
+
+	provider Provider
+}
+
+// Bounds of what has no other end.
+const (
+	readyWithin   = 5 * time.Minute
+	exportWithin  = 2 * time.Minute
+	destroyWithin = 2 * time.Minute
+)
+
+// Create makes a cluster with kind and returns when it is ready. dir is a folder for its kubeconfig. If it fails, kind's logs are exported
+// into the folder logs, and nothing of the cluster is left; nor is it when the context ends; an
+// error that is not context.Canceled then tells what is left.
+func Create(ctx context.Context, o Options, dir, logs string) (*Cluster, error) {
+	if err := o.Validate(); err != nil {
+		return nil, err
+	}
+	config, err := o.config()
+	if err != nil {
+		return nil, err
+	}
+	file := filepath.Join(dir, o.Name+".yaml")
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration of cluster %s: %w", o.Name, err)
+	}
+	return create(ctx, NewKind(o.Name, kubeconfigPath(dir, o.Name)), o.Name, file, logs, func(ctx context.Context, kubeconfig string) error {
+		return waitReady(ctx, kubeconfig, 1+o.Workers)
+	})
+}
+
+func kubeconfigPath(dir, name string) string { return filepath.Join(dir, name+".kubeconfig") }
+
+// create is Create with any provider and any idea of being ready.
+func create(ctx context.Context, p Provider, name, config, logs string, ready func(ctx context.Context, kubeconfig string) error) (*Cluster, error) {
+	kubeconfig, err := p.CreateWithConfig(ctx, config)
+	if err == nil {
+		waiting, cancel := context.WithTimeout(ctx, readyWithin)
+		err = ready(waiting, kubeconfig)
+		cancel()
+	}
+	if err == nil {
+		return &Cluster{Name: name, Kubeconfig: kubeconfig, provider: p}, nil
+	}
+	err = fmt.Errorf("create cluster %s: %w", name, err)
+	cluster := &Cluster{Name: name, provider: p}
+	if ctx.Err() == nil {
+		if exportErr := cluster.ExportLogs(ctx, logs); exportErr != nil {
+			err = fmt.Errorf("%w; its logs could not be exported: %w", err, exportErr)
+		} else {
+			err = fmt.Errorf("%w; its logs are in %s", err, logs)
+		}
+	}
+	deleteErr := cluster.Delete(context.WithoutCancel(ctx))
+	if ctx.Err() != nil && deleteErr != nil { // which is news, and that it was interrupted is not
+		return nil, deleteErr
+	}
+	return nil, errors.Join(err, deleteErr)
+}
+
+// Existing returns a cluster of kind that somebody else made. dir is a folder for its kubeconfig.
+func Existing(name, dir string) (*Cluster, error) {
+	k := NewKind(name, kubeconfigPath(dir, name))
+	if err := k.find(); err != nil {
+		return nil, err
+	}
+	return &Cluster{Name: name, Kubeconfig: k.kubeconfig, provider: k}, nil
+}
+
+// LoadImageArchive puts the images of an archive, as `docker save` or an OCI layout in a tar file, on all nodes.
+func (c *Cluster) LoadImageArchive(ctx context.Context, archive string) error {
+	if err := c.provider.LoadImageArchive(ctx, archive); err != nil {
+		return fmt.Errorf("load %s into cluster %s: %w", archive, c.Name, err)
+	}
+	return nil
+}
+
+// ExportLogs writes what kind collects of the nodes (kubelet, containers, journal) into a folder.
+func (c *Cluster) ExportLogs(ctx context.Context, folder string) error {
+	ctx, cancel := context.WithTimeout(ctx, exportWithin)
+	defer cancel()
+	return c.provider.ExportLogs(ctx, folder)
+}
+
+// Delete removes the cluster.
+func (c *Cluster) Delete(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, destroyWithin)
+	defer cancel()
+	if err := c.provider.Destroy(ctx); err != nil {
+		return fmt.Errorf("delete cluster %s (try `kind delete cluster --name %s`): %w", c.Name, c.Name, err)
+	}
+	return nil
+}

@@ -1,0 +1,115 @@
+package kindcluster
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
+	"sigs.k8s.io/yaml"
+)
+
+// Options say what a cluster looks like: one control plane and some workers.
+type Options struct {
+	// Name is a DNS label of at most 50 characters.
+	Name string
+	// NodeImage is the image of the nodes, which has the version of Kubernetes; empty is that of the kind library.
+	NodeImage string
+	// ServiceCIDRs are one range, or two of different families with the primary first.
+	ServiceCIDRs []netip.Prefix
+	// PodCIDRs are those of the pods, in the order of the Service ranges; empty takes kind's own.
+	PodCIDRs []netip.Prefix
+	// ProxyMode is a mode of kube-proxy: iptables, nftables or ipvs; empty is iptables.
+	ProxyMode string
+	// Workers is the number of nodes beside the control plane, which takes their part where there are none.
+	Workers int
+}
+
+// Zones are given to the workers in turn; the control plane is in the first one.
+var Zones = []string{"zone-a", "zone-b"}
+
+// kind's own ranges of pods, by family.
+var (
+	podCIDR4 = netip.MustParsePrefix("10.244.0.0/16")
+	podCIDR6 = netip.MustParsePrefix("fd00:10:244::/56")
+)
+
+// maxWorkers is what the smaller range of pods has nodes for: a /56 holds 256 of the /64 of a node, a /16 as many /24.
+const maxWorkers = 255
+
+// Validate finds what no cluster can be made with. The errors speak of the flags of `conformance run`.
+func (o *Options) Validate() error {
+	if len(o.ServiceCIDRs) == 0 {
+		return errors.New("a cluster needs a Service range")
+	}
+	pods := o.podCIDRs()
+	for _, s := range o.ServiceCIDRs {
+		if s.Addr().BitLen()-s.Bits() < 4 {
+			return fmt.Errorf("range %s is too small for a cluster of kind, whose DNS has the tenth address: name a /28 (IPv6: /124) or a larger one", s)
+		}
+		for _, p := range pods {
+			if p.Overlaps(s) {
+				return fmt.Errorf("range %s overlaps that of the pods, %s: name another", s, p)
+			}
+		}
+	}
+	if o.Workers < 0 || o.Workers > maxWorkers {
+		return fmt.Errorf("--workers %d: there can be 0 to %d", o.Workers, maxWorkers)
+	}
+	return nil
+}
+
+func (o *Options) podCIDRs() []netip.Prefix {
+	if len(o.PodCIDRs) > 0 {
+		return o.PodCIDRs
+	}
+	var pods []netip.Prefix
+	for _, s := range o.ServiceCIDRs { // in the same order: the first family is the primary one of pods too
+		if s.Addr().Is4() {
+			pods = append(pods, podCIDR4)
+		} else {
+			pods = append(pods, podCIDR6)
+		}
+	}
+	return pods
+}
+
+// config is the cluster in kind's form.
+func (o *Options) config() ([]byte, error) {
+	family := v1alpha4.IPv4Family
+	switch {
+	case len(o.ServiceCIDRs) == 2:
+		family = v1alpha4.DualStackFamily
+	case !o.ServiceCIDRs[0].Addr().Is4():
+		family = v1alpha4.IPv6Family
+	}
+	c := v1alpha4.Cluster{
+		TypeMeta: v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
+		Name:     o.Name,
+		Networking: v1alpha4.Networking{
+			IPFamily: family, ServiceSubnet: joined(o.ServiceCIDRs), PodSubnet: joined(o.podCIDRs()), KubeProxyMode: v1alpha4.ProxyMode(o.ProxyMode),
+			// kind listens on [::1] for IPv6 clusters, which a machine need not have.
+			APIServerAddress: "127.0.0.1",
+		},
+		Nodes: []v1alpha4.Node{o.node(v1alpha4.ControlPlaneRole, 0)},
+	}
+	for i := range o.Workers {
+		c.Nodes = append(c.Nodes, o.node(v1alpha4.WorkerRole, i))
+	}
+	return yaml.Marshal(c)
+}
+
+func (o *Options) node(role v1alpha4.NodeRole, i int) v1alpha4.Node {
+	return v1alpha4.Node{Role: role, Image: o.NodeImage, Labels: map[string]string{corev1.LabelTopologyZone: Zones[i%len(Zones)]}}
+}
+
+func joined(ranges []netip.Prefix) string {
+	var parts []string
+	for r := range slices.Values(ranges) {
+		parts = append(parts, r.String())
+	}
+	return strings.Join(parts, ",")
+}

@@ -1,0 +1,104 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Part is the report of one of several clusters of the same implementation.
+type Part struct {
+	// ServiceCIDR is the cluster's range, or two joined by a comma.
+	ServiceCIDR string
+	Report      *Report
+}
+
+// Merge makes one report of a run on several clusters. Of run it takes what the parts cannot know: the time, the seed, the expectations and
+// Candidate.Tier; the rest of the candidate is that of the parts. Where there are several, each result carries the Service range of its
+// cluster. A check of a fixed range, which at most one of the clusters has, stands there once, with its worst verdict.
+func Merge(run Run, parts []Part) *Report {
+	tier := run.Candidate.Tier
+	run.Candidate, run.Planned = described(parts), 0
+	run.Candidate.Tier = tier
+	var results []check.Result
+	fixed := map[[3]string]int{} // where in results a check of a fixed range is
+	for _, p := range parts {
+		run.Planned += p.Report.NotRun
+		run.Interrupted = run.Interrupted || p.Report.Interrupted
+		for _, c := range p.Report.Checks {
+			r := c.Result
+			if len(parts) > 1 && r.ServiceCIDR == "" {
+				r.ServiceCIDR = p.ServiceCIDR
+			}
+			if r.ServiceCIDR != p.ServiceCIDR {
+				key := [3]string{r.Suite, r.Check, r.ServiceCIDR}
+				if i, before := fixed[key]; before {
+					if check.Worse(results[i].Verdict, r.Verdict) != results[i].Verdict {
+						results[i] = r
+					}
+					continue
+				}
+				fixed[key] = len(results)
+			}
+			results = append(results, r)
+		}
+	}
+	run.Planned += len(results)
+	return Build(run, results)
+}
+
+// described is what the parts say of their candidate: the first that knows it, with the capabilities of all.
+func described(parts []Part) candidate.Description {
+	var d candidate.Description
+	for _, p := range parts {
+		what := p.Report.Candidate
+		if d.Implementation == "" {
+			capabilities := d.Capabilities
+			d = what
+			d.Capabilities = capabilities
+		}
+		for _, c := range what.Capabilities {
+			if !slices.Contains(d.Capabilities, c) {
+				d.Capabilities = append(slices.Clip(d.Capabilities), c)
+			}
+		}
+	}
+	if d.Capabilities == nil {
+		d.Capabilities = []spec.Capability{}
+	}
+	return d
+}
+
+// Undecided is the report of a cluster on which no check could run: every check that was selected is unknown, for the reason.
+func Undecided(declarations []check.Declaration, reason string) *Report {
+	var results []check.Result
+	for _, d := range declarations {
+		if d.Runs == 0 {
+			continue
+		}
+		results = append(results, check.Result{
+			Suite: d.Suite, Check: d.Name, Requirements: d.Requirements, Verdict: check.Unknown, Reason: reason,
+			TimeoutSeconds: d.Timeout.Seconds(), Location: d.Location,
+		})
+	}
+	return Build(Run{Planned: len(results)}, results)
+}
+
+// Read reads the report.json of a folder.
+func Read(dir string) (*Report, error) {
+	data, err := os.ReadFile(filepath.Join(dir, JSONFile))
+	if err != nil {
+		return nil, fmt.Errorf("read report: %w", err)
+	}
+	var r Report
+	if err := json.Unmarshal(data, &r); err != nil {
+		return nil, fmt.Errorf("read report %s: %w", filepath.Join(dir, JSONFile), err)
+	}
+	return &r, nil
+}
