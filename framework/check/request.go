@@ -152,12 +152,17 @@ func (cp *ControlPlane) Arrange(ctx context.Context, svc *corev1.Service) *corev
 	return a.Service
 }
 
-// Do sends any request and returns any answer; path begins with "/". Use it for malformed requests and other resources.
+// Do sends any request and returns any answer but that of a server that knows neither the client nor his rights; path begins with "/". Use it for
+// malformed requests and other resources.
 func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
 	a, err := cp.roundTrip(ctx, method, path, contentType, body, options)
 	if err != nil {
 		Abort("%s %s: %v", method, path, err)
+	}
+	// Whoever may not do this learns nothing of the candidate. A refusal of the object itself has causes.
+	if a.Code == http.StatusForbidden && (a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0) {
+		Abort("%s (fixtures/rbac.yaml has the rights that a run needs)", a)
 	}
 	return a
 }
@@ -181,10 +186,6 @@ func (cp *ControlPlane) send(ctx context.Context, method, path, contentType stri
 			continue
 		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusUnauthorized:
 			Abort("%s", a)
-		case http.StatusForbidden:
-			if a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0 {
-				Abort("%s", a)
-			}
 		}
 		return a
 	}

@@ -101,6 +101,7 @@ func (p *pod) start(ctx context.Context) error {
 			return err
 		}
 	}
+	p.Addresses = nil
 	for _, ip := range started.Status.PodIPs {
 		a, err := netip.ParseAddr(ip.IP)
 		if err != nil {
