@@ -15,6 +15,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/formatter"
+	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -84,10 +85,18 @@ type scripted struct {
 	spent time.Duration // on its virtual clock
 }
 
+// forbiddenPath is what the client may not do.
+const forbiddenPath = "/api/v1/namespaces/forbidden/services/there/proxy/"
+
 func newScripted() *scripted {
 	// Enough of an API for the namespace of a check.
 	api := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
+		if r.URL.Path == forbiddenPath {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"details":{"kind":"services"}}`)
+			return
+		}
 		kind := map[bool]string{true: "ServiceList", false: "Namespace"}[strings.HasSuffix(r.URL.Path, "/services")]
 		_ = json.NewEncoder(w).Encode(map[string]any{"kind": kind, "apiVersion": "v1", "metadata": map[string]any{}})
 	}
@@ -250,6 +259,9 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		}
 		net.Expect(ctx, "nothing", Case{From: Host("node-2"), To: vip, Want: AnsweredBy(podNamed("a"))})
 	}, judged{verdict: Unknown, reason: "the prober in the host of node-2 is broken (to 10.96.0.7:80/TCP): too many open files"})
+	it("is undecided by a request that the client may not send", func(ctx context.Context, net *Network) {
+		gomega.Expect(net.Do(ctx, http.MethodGet, forbiddenPath, "", nil).Code).To(gomega.Equal(http.StatusNotFound))
+	}, judged{verdict: Unknown, reason: "GET " + forbiddenPath + ": 403"})
 	it("that never holds is a violation", func(ctx context.Context, net *Network) {
 		pod := net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: "backend"}, Node: "node-1"})
 		net.Expect(ctx, "the Service is created",
