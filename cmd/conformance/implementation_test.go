@@ -35,7 +35,7 @@ func TestAWrongImplementationFileSaysWhatIsWrong(t *testing.T) {
 	for content, want := range map[string]string{
 		"declarations: {affinity-scope: pod}": "affinity-scope is port or service, not \"pod\"",
 		"declarations: {colour: red}":         "there is no declaration \"colour\"",
-		"nmae: x":                             "unknown field",
+		"title: x":                            "unknown field",
 	} {
 		path := filepath.Join(t.TempDir(), "i.yaml")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {

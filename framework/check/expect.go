@@ -69,7 +69,7 @@ func (n *Network) ExpectNow(ctx context.Context, what string, cases ...Case) [][
 // ExpectWithin is Expect with a bound of its own.
 func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Duration, cases ...Case) [][]candidate.Outcome {
 	ginkgo.GinkgoHelper()
-	within *= n.patience
+	within *= time.Duration(n.patience)
 	probes := make([]candidate.Probe, len(cases))
 	for i := range cases {
 		if probes[i] = cases[i].probe(); within == 0 && !cases[i].Want.Silent {
@@ -216,7 +216,7 @@ func (n *Network) Send(ctx context.Context, probes ...candidate.Probe) [][]candi
 			if probes[i].Timeout == 0 {
 				probes[i].Timeout = candidate.DefaultProbeTimeout
 			}
-			probes[i].Timeout *= n.patience
+			probes[i].Timeout *= time.Duration(n.patience)
 		}
 	}
 	outcomes, err := n.plane.Send(ctx, probes)

@@ -25,7 +25,7 @@ type Network struct {
 	what    candidate.Description
 	virtual bool
 	// patience multiplies every bound on time.
-	patience time.Duration
+	patience int
 
 	mu        sync.Mutex
 	pods      []candidate.Pod // that answer, for controls
@@ -43,7 +43,7 @@ var defaultPorts = []candidate.PodPort{
 
 func newNetwork(cp *ControlPlane, plane candidate.DataPlane, what candidate.Description) *Network {
 	return &Network{
-		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: time.Duration(max(1, what.Patience)), proven: map[candidate.Client]bool{},
+		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: max(1, what.Patience), proven: map[candidate.Client]bool{},
 		addresses: slices.Clone(plane.ExternalAddresses()),
 	}
 }

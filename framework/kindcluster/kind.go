@@ -83,8 +83,8 @@ func (k *Kind) CreateWithConfig(ctx context.Context, file string) (string, error
 	for {
 		_ = k.library.Delete(k.name, k.kubeconfig) // Destroy tells of errors
 		select {
-		case <-done:
-			return "", ctx.Err()
+		case err := <-done:
+			return "", cmp.Or(ctx.Err(), err)
 		case <-ticker.C:
 		}
 	}

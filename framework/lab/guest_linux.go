@@ -94,7 +94,7 @@ func RunInGuest() (code int, err error) {
 	ended := cmd.Wait()
 	b, err := os.ReadFile(filepath.Join(home, "exit"))
 	if err != nil {
-		return 0, fmt.Errorf("user-mode-linux ended before the run did (%v): %s", ended, strings.TrimSpace(said.String()))
+		return 0, fmt.Errorf("user-mode-linux ended before the run did (%w): %s", ended, strings.TrimSpace(said.String()))
 	}
 	if _, err := fmt.Sscan(string(b), &code); err != nil {
 		return 0, fmt.Errorf("the guest left no exit code but %q", b)

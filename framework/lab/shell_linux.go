@@ -212,12 +212,12 @@ func (f *insider) fork() (pid int, errno syscall.Errno) {
 	defer runtime.UnlockOSThread()
 	f.all[0] = ^uint64(0)
 	const size = unsafe.Sizeof(f.all)
-	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&f.all)), uintptr(unsafe.Pointer(&f.before)), size, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&f.all)), uintptr(unsafe.Pointer(&f.before)), size, 0, 0)
 	child, _, errno := syscall.RawSyscall6(unix.SYS_CLONE, f.flags, 0, 0, 0, 0, 0)
 	if errno == 0 && child == 0 {
 		f.enter()
 	}
-	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&f.before)), 0, size, 0, 0)
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&f.before)), 0, size, 0, 0)
 	return int(child), errno
 }
 
@@ -232,8 +232,8 @@ func (f *insider) enter() {
 			f.fail(entering, errno)
 		}
 	}
-	syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(f.dir)), 0, 0) // new mounts begin at the root; what is not there stays away
-	syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&f.before)), 0, unsafe.Sizeof(f.before), 0, 0)
+	_, _, _ = syscall.RawSyscall(unix.SYS_CHDIR, uintptr(unsafe.Pointer(f.dir)), 0, 0) // new mounts begin at the root; what is not there stays away
+	_, _, _ = syscall.RawSyscall6(unix.SYS_RT_SIGPROCMASK, unix.SIG_SETMASK, uintptr(unsafe.Pointer(&f.before)), 0, unsafe.Sizeof(f.before), 0, 0)
 	_, _, errno = syscall.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(f.program)), uintptr(unsafe.Pointer(&f.argv[0])), uintptr(unsafe.Pointer(&f.env[0])))
 	f.fail(running, errno)
 }
@@ -242,9 +242,9 @@ func (f *insider) enter() {
 //go:nosplit
 func (f *insider) fail(step byte, errno syscall.Errno) {
 	f.failed[0], f.failed[1] = step, byte(errno)
-	syscall.RawSyscall(unix.SYS_WRITE, f.report, uintptr(unsafe.Pointer(&f.failed)), unsafe.Sizeof(f.failed))
+	_, _, _ = syscall.RawSyscall(unix.SYS_WRITE, f.report, uintptr(unsafe.Pointer(&f.failed)), unsafe.Sizeof(f.failed))
 	for {
-		syscall.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
+		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
 	}
 }
 

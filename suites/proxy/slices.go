@@ -370,9 +370,7 @@ var _ = ginkgo.Describe("generated EndpointSlices", func() {
 				generated(ctx, net, svc, fmt.Sprintf("a Service of the families %v is created", families), func(g Gomega, found []discoveryv1.EndpointSlice) {
 					byType := map[discoveryv1.AddressType][]string{}
 					for _, s := range found {
-						for _, a := range addressesIn([]discoveryv1.EndpointSlice{s}) {
-							byType[s.AddressType] = append(byType[s.AddressType], a)
-						}
+						byType[s.AddressType] = append(byType[s.AddressType], addressesIn([]discoveryv1.EndpointSlice{s})...)
 					}
 					g.Expect(byType).To(HaveLen(len(families)), "address types of the slices of Service %s: %v", name, byType)
 					for _, f := range families {

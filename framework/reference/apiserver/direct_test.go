@@ -88,7 +88,11 @@ func TestDirectWatchStreams(t *testing.T) {
 	if err := <-failed; err == nil || errors.Is(err, io.EOF) {
 		t.Errorf("the watch ended with %v, not broken off", err)
 	}
-	if _, err := client.Get(s.URL() + "/version"); !errors.Is(err, errStopped) {
+	again, err := client.Get(s.URL() + "/version")
+	if err == nil {
+		again.Body.Close()
+	}
+	if !errors.Is(err, errStopped) {
 		t.Errorf("a stopped server answered: %v", err)
 	}
 }
@@ -100,6 +104,7 @@ func TestDirectEndsWithTheClientsContext(t *testing.T) {
 	request := httptest.NewRequestWithContext(ctx, http.MethodGet, s.URL()+"/api/v1/namespaces?watch=true", nil)
 	resp, err := s.RoundTrip(request)
 	if err == nil {
+		defer resp.Body.Close()
 		_, err = io.ReadAll(resp.Body)
 	}
 	if err == nil {

@@ -8,8 +8,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/api/validate/content"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
-	"k8s.io/apimachinery/pkg/api/validation/path"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -195,7 +195,7 @@ func validateParentRef(ref *networkingv1.ParentReference) (errs field.ErrorList)
 			}
 			continue
 		}
-		for _, message := range path.IsValidPathSegmentName(part.value) {
+		for _, message := range content.IsPathSegmentName(part.value) {
 			errs = append(errs, field.Invalid(at.Child(part.name), part.value, message))
 		}
 	}

@@ -3,6 +3,7 @@ package apiserver
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"testing"
 
 	. "github.com/onsi/gomega"
@@ -110,9 +111,9 @@ func TestFirstApplyKnowsEarlierWriters(t *testing.T) {
 	g.Expect(err).NotTo(HaveOccurred())
 
 	_, err = services.Apply(ctx, corev1apply.Service("a", "default").WithLabels(map[string]string{"keep": "2", "patched": "2"}), metav1.ApplyOptions{FieldManager: "applier"})
-	status := &apierrors.StatusError{}
-	g.Expect(err).To(BeAssignableToTypeOf(status))
-	causes, err := json.Marshal(err.(*apierrors.StatusError).ErrStatus.Details.Causes)
+	var status *apierrors.StatusError
+	g.Expect(errors.As(err, &status)).To(BeTrue(), "%v is no status", err)
+	causes, err := json.Marshal(status.ErrStatus.Details.Causes)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(string(causes)).To(And(ContainSubstring(`creator`), ContainSubstring(`patcher`), ContainSubstring(".metadata.labels.keep"), ContainSubstring(".metadata.labels.patched")))
 

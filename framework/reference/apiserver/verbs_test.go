@@ -349,9 +349,9 @@ func TestOtherResources(t *testing.T) {
 		_, err = slices.Update(ctx, stored, metav1.UpdateOptions{})
 		g.Expect(apierrors.IsInvalid(err)).To(BeTrue())
 
-		_, err = c.CoreV1().Endpoints("default").Create(ctx, &corev1.Endpoints{ //nolint:staticcheck // deprecated, and served
+		_, err = c.CoreV1().Endpoints("default").Create(ctx, &corev1.Endpoints{
 			ObjectMeta: metav1.ObjectMeta{Name: "e1"},
-			Subsets:    []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "127.0.0.1"}}}}, //nolint:staticcheck // as above
+			Subsets:    []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: "127.0.0.1"}}}},
 		}, metav1.CreateOptions{})
 		g.Expect(apierrors.IsInvalid(err)).To(BeTrue())
 

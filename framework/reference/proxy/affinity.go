@@ -93,7 +93,7 @@ func (n *Node) affinityTimeout(sp *servicePort, d *destination) (time.Duration, 
 		(local(spec, d.kind)) && f.On(fault.AffinityNotUnderLocal):
 		return 0, false
 	}
-	seconds := int32(corev1.DefaultClientIPServiceAffinitySeconds)
+	seconds := corev1.DefaultClientIPServiceAffinitySeconds
 	if c := spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
 		seconds = *c.ClientIP.TimeoutSeconds
 	}

@@ -23,7 +23,8 @@ func (n *Node) HealthCheck(port int) *candidate.HTTPAnswer {
 		return nil
 	}
 	seen := map[string]bool{}
-	for _, sp := range s.ports {
+	if len(s.ports) > 0 {
+		sp := s.ports[0] // every port has the same pods
 		for _, list := range [][]*Endpoint{sp.v4, sp.v6} {
 			for _, e := range list {
 				if n.countsForHealth(e) {
@@ -31,7 +32,6 @@ func (n *Node) HealthCheck(port int) *candidate.HTTPAnswer {
 				}
 			}
 		}
-		break // every port has the same pods
 	}
 	count := len(seen)
 	code := http.StatusServiceUnavailable
