@@ -124,7 +124,7 @@ func TestSharedAndExclusiveLeases(t *testing.T) {
 	g.Expect(lease(candidate.Request{Exclusive: true}).Access().URL).NotTo(Equal(alone.Access().URL))
 	alone.Release()
 	alone.Release()
-	_, err = http.Get(alone.Access().URL + "/readyz") //nolint:bodyclose // there is no answer
+	_, err = http.Get(alone.Access().URL + "/readyz")
 	g.Expect(err).To(HaveOccurred(), "its server ends with an exclusive lease")
 
 	g.Expect(r.Close(ctx)).To(Succeed())
