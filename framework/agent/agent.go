@@ -11,6 +11,7 @@
 //     Named connections belong to the lease.
 //   - POST PathResolve {"domain":"cluster.local","questions":[…]}: asks the first name server of the pod, and answers with a list of
 //     candidate.Resolution.
+//   - POST PathEnviron: answers with the environment of the agent, a list of "NAME=value", sorted.
 //   - POST PathEnd?lease=ID: closes the connections of a lease.
 //   - POST PathExit: ends the agent.
 //

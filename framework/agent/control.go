@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
@@ -26,6 +27,7 @@ const (
 	PathKill    = "/kill"
 	PathProbe   = "/probe"
 	PathResolve = "/resolve"
+	PathEnviron = "/environment"
 	PathEnd     = "/end"
 	PathExit    = "/exit"
 )
@@ -99,6 +101,7 @@ var commands = map[string]func(ctx context.Context, a *agent, query url.Values, 
 		}
 		return a.resolve(ctx, strings.TrimSuffix(in.Domain, ".")+".", in.Questions)
 	},
+	PathEnviron: func(context.Context, *agent, url.Values, []byte) (any, error) { return environment(os.Environ()), nil },
 	PathEnd: func(_ context.Context, a *agent, query url.Values, _ []byte) (any, error) {
 		lease := query.Get(leaseParameter)
 		if lease == "" {

@@ -32,6 +32,11 @@ type DataPlane interface {
 	StartPod(ctx context.Context, pod Pod) (Pod, error)
 	// SetReady sets the Ready condition of the Pod object, as a readiness probe would.
 	SetReady(ctx context.Context, pod PodName, ready bool) error
+	// AnswerReadiness lets the pod answer its readiness probe so from now on, and returns at once: that the Ready condition follows is up to
+	// the kubelet (capability kubelet).
+	AnswerReadiness(ctx context.Context, pod PodName, ready bool) error
+	// Environment returns the environment of the pod's process as it started (capability kubelet): "NAME=value", sorted.
+	Environment(ctx context.Context, pod PodName) ([]string, error)
 	// Terminate deletes the Pod object with a grace period that outlasts the check: the pod is terminating, and goes on answering
 	// until Remove. Its Ready condition stays as it is.
 	Terminate(ctx context.Context, pod PodName) error
@@ -98,6 +103,10 @@ type Pod struct {
 	// Hostname and Subdomain are those of the Pod object.
 	Hostname  string `json:"hostname,omitempty"`
 	Subdomain string `json:"subdomain,omitempty"`
+	// Variables are further environment variables of its process, by name; $(NAME) in a value refers to another variable (capability kubelet).
+	Variables map[string]string `json:"variables,omitempty"`
+	// WithoutServiceLinks sets enableServiceLinks to false (capability kubelet).
+	WithoutServiceLinks bool `json:"withoutServiceLinks,omitempty"`
 	// Addresses are given by StartPod, the primary family first.
 	Addresses []netip.Addr `json:"addresses,omitempty"`
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -146,6 +147,25 @@ func (n *Network) ClientPod(ctx context.Context, node string) candidate.Client {
 func (n *Network) SetReady(ctx context.Context, pod candidate.Pod, ready bool) {
 	ginkgo.GinkgoHelper()
 	mustOffer(n.plane.SetReady(ctx, pod.PodName, ready), "set the readiness of pod %s", pod.PodName)
+}
+
+// AnswerReadiness lets the pod pass its readiness probe from now on, or fail it, and does not wait for what follows.
+func (n *Network) AnswerReadiness(ctx context.Context, pod candidate.Pod, ready bool) {
+	ginkgo.GinkgoHelper()
+	mustOffer(n.plane.AnswerReadiness(ctx, pod.PodName, ready), "answer the readiness probe of pod %s", pod.PodName)
+}
+
+// Environment returns the environment variables of the pod's process, by name.
+func (n *Network) Environment(ctx context.Context, pod candidate.Pod) map[string]string {
+	ginkgo.GinkgoHelper()
+	told, err := n.plane.Environment(ctx, pod.PodName)
+	mustOffer(err, "read the environment of pod %s", pod.PodName)
+	variables := make(map[string]string, len(told))
+	for _, v := range told {
+		name, value, _ := strings.Cut(v, "=")
+		variables[name] = value
+	}
+	return variables
 }
 
 // Terminate begins the deletion of the pod; it goes on answering.

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"net/url"
 	"slices"
@@ -195,6 +196,10 @@ func (c *Cluster) podObject(as *candidate.Pod, port int, config string) *corev1.
 	for _, p := range as.Ports {
 		container.Ports = append(container.Ports, corev1.ContainerPort{Name: p.Name, Protocol: p.Protocol, ContainerPort: int32(p.Number)})
 	}
+	for _, name := range slices.Sorted(maps.Keys(as.Variables)) {
+		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: as.Variables[name]})
+	}
+	links := !as.WithoutServiceLinks
 	labels := map[string]string{candidate.RunLabel: c.runID}
 	for k, v := range as.Labels {
 		labels[k] = v
@@ -203,7 +208,7 @@ func (c *Cluster) podObject(as *candidate.Pod, port int, config string) *corev1.
 		ObjectMeta: metav1.ObjectMeta{Name: as.Name, Namespace: as.Namespace, Labels: labels},
 		Spec: corev1.PodSpec{
 			NodeName: as.Node, Containers: []corev1.Container{container}, HostNetwork: as.HostNetwork, Hostname: as.Hostname, Subdomain: as.Subdomain,
-			AutomountServiceAccountToken: &no, TerminationGracePeriodSeconds: &grace, RestartPolicy: corev1.RestartPolicyNever,
+			EnableServiceLinks: &links, AutomountServiceAccountToken: &no, TerminationGracePeriodSeconds: &grace, RestartPolicy: corev1.RestartPolicyNever,
 			Tolerations:     []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
 		},
@@ -239,6 +244,24 @@ func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready 
 	}
 	_, err = p.wait(ctx, fmt.Sprintf("be ready: %t", ready), func(o *corev1.Pod) (bool, error) { return isReady(o) == ready, nil })
 	return err
+}
+
+// AnswerReadiness implements candidate.DataPlane.
+func (d *dataPlane) AnswerReadiness(ctx context.Context, name candidate.PodName, ready bool) error {
+	p, err := d.pod(name)
+	if err != nil {
+		return err
+	}
+	return p.agent.Ready(ctx, ready)
+}
+
+// Environment implements candidate.DataPlane: the agent tells its own.
+func (d *dataPlane) Environment(ctx context.Context, name candidate.PodName) ([]string, error) {
+	p, err := d.pod(name)
+	if err != nil {
+		return nil, err
+	}
+	return p.agent.Environment(ctx)
 }
 
 // Terminate implements candidate.DataPlane.

@@ -163,6 +163,20 @@ func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready 
 // gracePeriod of a pod that terminates, in seconds: longer than any check.
 const gracePeriod = 3600
 
+// Pods of the lab are network namespaces: no kubelet starts a container in them, or probes it.
+
+var errNoKubelet = candidate.Unavailable("the pods of the lab are run by no kubelet")
+
+// AnswerReadiness implements candidate.DataPlane.
+func (d *dataPlane) AnswerReadiness(context.Context, candidate.PodName, bool) error {
+	return errNoKubelet
+}
+
+// Environment implements candidate.DataPlane.
+func (d *dataPlane) Environment(context.Context, candidate.PodName) ([]string, error) {
+	return nil, errNoKubelet
+}
+
 // Terminate implements candidate.DataPlane.
 func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error {
 	if _, err := d.pod(name); err != nil {

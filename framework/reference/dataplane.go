@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -210,6 +211,23 @@ func (d *dataPlane) SetReady(_ context.Context, name candidate.PodName, ready bo
 	return d.withPod(name, func(p *pod) error {
 		return d.world.changePod(p, func(o *corev1.Pod) { o.Status.Conditions = readiness(ready) })
 	})
+}
+
+// AnswerReadiness implements candidate.DataPlane: the kubelet notices at once.
+func (d *dataPlane) AnswerReadiness(ctx context.Context, name candidate.PodName, ready bool) error {
+	if d.world.faults.On(fault.ReadinessProbeIgnored) {
+		ready = true
+	}
+	return d.SetReady(ctx, name, ready)
+}
+
+// Environment implements candidate.DataPlane.
+func (d *dataPlane) Environment(_ context.Context, name candidate.PodName) (told []string, err error) {
+	err = d.withPod(name, func(p *pod) error {
+		told = slices.Clone(p.environment)
+		return nil
+	})
+	return told, err
 }
 
 // gracePeriod of a pod that terminates, in seconds: longer than any check.

@@ -70,6 +70,7 @@ func New(options Options) (*Reference, error) {
 			spec.ChosenServiceCIDR, spec.ExhaustibleRange, spec.DualStack, spec.SingleStack, spec.RestartControlPlane,
 			spec.DataPlane, spec.EndpointControllers, spec.ClusterDNS, spec.LoadBalancer, spec.SCTP, spec.VirtualClock,
 			spec.ProxyConfiguration, spec.ProxyMetrics, spec.KubeProxy, spec.IPTablesMode, spec.NFTablesMode, spec.IPVS,
+			spec.Kubelet,
 		},
 		token:  rand.Text(),
 		shared: map[string]*apiserver.Server{},

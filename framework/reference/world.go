@@ -4,8 +4,10 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync"
 	"time"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/kubelet"
 	"github.com/service-conformance/conformance/framework/reference/proxy"
 )
 
@@ -33,8 +36,9 @@ type world struct {
 	objects *proxy.Objects
 	pods    map[candidate.PodName]*pod
 	byAddr  map[netip.Addr]*pod
-	indexes map[int]bool // of nodes
-	serial  int          // of leases
+	indexes map[int]bool               // of nodes
+	serial  int                        // of leases
+	told    map[string]*corev1.Service // to containers, for a fault
 }
 
 // host is a node of the world.
@@ -50,6 +54,8 @@ type pod struct {
 	host   *host
 	killed bool
 	life   int // grows when its connections are cut
+	// environment is that of its process, as it started.
+	environment []string
 }
 
 var sharedZones = []string{"zone-a", "zone-a", "zone-b"}
@@ -57,7 +63,7 @@ var sharedZones = []string{"zone-a", "zone-a", "zone-b"}
 func newWorld(server *apiserver.Server, faults fault.Set, seed uint64) (*world, error) {
 	w := &world{
 		server: server, faults: faults, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: rand.New(rand.NewPCG(seed, 2)), nodes: map[string]*host{},
-		pods: map[candidate.PodName]*pod{}, byAddr: map[netip.Addr]*pod{}, indexes: map[int]bool{},
+		pods: map[candidate.PodName]*pod{}, byAddr: map[netip.Addr]*pod{}, indexes: map[int]bool{}, told: map[string]*corev1.Service{},
 	}
 	for i, zone := range sharedZones {
 		h, err := w.addNode(candidate.Node{Name: fmt.Sprintf("node-%d", i+1), Zone: zone}, false)
@@ -150,7 +156,7 @@ func (w *world) startPod(as candidate.Pod) (*pod, error) {
 	if w.pods[as.PodName] != nil {
 		return nil, fmt.Errorf("there is a pod %s already", as.PodName)
 	}
-	p := &pod{Pod: as, host: h}
+	p := &pod{Pod: as, host: h, environment: kubelet.Environment(&as, w.linkable(), w.faults)}
 	if as.HostNetwork {
 		p.Addresses = h.Addresses
 	} else {
@@ -169,9 +175,26 @@ func (w *world) startPod(as candidate.Pod) (*pod, error) {
 	return p, nil
 }
 
+// linkable are the Services that containers which start now are told of.
+func (w *world) linkable() []*corev1.Service {
+	_, services, _ := w.server.ProxySnapshot()
+	if !w.faults.On(fault.EnvironmentRemembered) {
+		return services
+	}
+	for _, svc := range services {
+		if _, known := w.told[svc.Namespace+"/"+svc.Name]; !known {
+			w.told[svc.Namespace+"/"+svc.Name] = svc
+		}
+	}
+	return slices.Collect(maps.Values(w.told))
+}
+
 // object is the Pod object as a kubelet keeps it.
 func (w *world) object(p *pod, ready bool) *corev1.Pod {
 	container := corev1.Container{Name: "backend", Image: "backend"}
+	for _, name := range slices.Sorted(maps.Keys(p.Variables)) {
+		container.Env = append(container.Env, corev1.EnvVar{Name: name, Value: p.Variables[name]})
+	}
 	for _, port := range p.Ports {
 		container.Ports = append(container.Ports, corev1.ContainerPort{Name: port.Name, Protocol: port.Protocol, ContainerPort: int32(port.Number)})
 	}
@@ -179,6 +202,7 @@ func (w *world) object(p *pod, ready bool) *corev1.Pod {
 		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, Labels: p.Labels},
 		Spec: corev1.PodSpec{
 			NodeName: p.host.Name, Containers: []corev1.Container{container}, HostNetwork: p.HostNetwork, Hostname: p.Hostname, Subdomain: p.Subdomain,
+			EnableServiceLinks: new(!p.WithoutServiceLinks),
 		},
 		Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: readiness(ready), PodIP: p.Addresses[0].String()},
 	}

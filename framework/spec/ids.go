@@ -490,6 +490,10 @@ const (
 	ProxyEnvironmentNamespace       ID = "proxy-environment-namespace"
 	ProxyEnvironmentHeadless        ID = "proxy-environment-headless"
 	ProxyEnvironmentDisabled        ID = "proxy-environment-disabled"
+	ProxyEnvironmentContainerLinks  ID = "proxy-environment-container-links"
+	ProxyEnvironmentCurrent         ID = "proxy-environment-current"
+	ProxyEnvironmentOwnFirst        ID = "proxy-environment-own-first"
+	ProxyEnvironmentReferences      ID = "proxy-environment-references"
 
 	// proxy-endpoints.yaml
 

@@ -16,19 +16,37 @@ import (
 // unbroken demands that the demand holds for every single connection that the clients make to the address while something changes.
 func unbroken(ctx context.Context, net *check.Network, to netip.AddrPort, want check.Want, change func(), clients ...candidate.Client) {
 	ginkgo.GinkgoHelper()
-	if len(clients) == 0 {
+	var cases []check.Case
+	for _, c := range clients {
+		cases = append(cases, check.Case{From: c, To: to, Want: want})
+	}
+	everyShot(ctx, net, change, cases...)
+}
+
+// everyShot demands that every single shot of the cases is as they want while something changes: each client sends one after the other. Of a case with a
+// connection each shot is a request on it.
+func everyShot(ctx context.Context, net *check.Network, change func(), cases ...check.Case) {
+	ginkgo.GinkgoHelper()
+	if len(cases) == 0 {
 		change()
 		return
 	}
-	outcomes := net.During(ctx, candidate.Probe{From: clients[0], To: to}, func() { unbroken(ctx, net, to, want, change, clients[1:]...) })
+	c, what := cases[0], "connections"
+	if c.Connection != "" {
+		what = "requests on one connection"
+	}
+	outcomes := net.During(ctx, candidate.Probe{From: c.From, To: c.To, Connection: c.Connection}, func() {
+		ginkgo.GinkgoHelper()
+		everyShot(ctx, net, change, cases[1:]...)
+	})
 	failed := map[string]int{}
 	for _, o := range outcomes {
-		if !want.Met([]candidate.Outcome{o}) {
+		if !c.Want.Met([]candidate.Outcome{o}) {
 			failed[fmt.Sprintf("%s %s", o.Result, o.Pod.Name)]++
 		}
 	}
-	check.Record(fmt.Sprintf("connections of the %s to %s", clients[0], to), "%d, of these otherwise than demanded: %v", len(outcomes), failed)
-	Expect(failed).To(BeEmpty(), "connections of the %s to %s, out of %d, that were not %s", clients[0], to, len(outcomes), want.Text)
+	check.Record(fmt.Sprintf("%s of the %s to %s", what, c.From, c.To), "%d, of these otherwise than demanded: %v", len(outcomes), failed)
+	Expect(failed).To(BeEmpty(), "%s of the %s to %s, out of %d, that were not %s", what, c.From, c.To, len(outcomes), c.Want.Text)
 }
 
 var _ = ginkgo.Describe("while backends change", func() {

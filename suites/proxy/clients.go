@@ -38,6 +38,15 @@ func outsiders(net *check.Network) []candidate.Client {
 	return []candidate.Client{check.Outside(net.Node(0)), check.Outside(net.Node(1)), check.Outside(net.Node(2))}
 }
 
+// arriving is a client whose traffic to the i-th node comes from elsewhere: from outside of the cluster or, where no client is, from the host network of
+// another node, which policies for external traffic may govern or not.
+func arriving(net *check.Network, i int) candidate.Client {
+	if len(net.Plane().ExternalAddresses()) > 0 {
+		return check.Outside(net.Node(i))
+	}
+	return check.Host(net.Node(2 - i/2)) // the third, or for that the second
+}
+
 // eachWay are calls from each of the clients to the address, by TCP and by UDP.
 func eachWay(to netip.AddrPort, want check.Want, clients ...candidate.Client) []check.Case {
 	var cases []check.Case

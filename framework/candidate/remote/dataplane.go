@@ -31,6 +31,7 @@ type results struct {
 	Outcomes    [][]candidate.Outcome  `json:"outcomes,omitempty"`
 	Resolutions []candidate.Resolution `json:"resolutions,omitempty"`
 	Text        string                 `json:"text,omitempty"`
+	Environment []string               `json:"environment,omitempty"`
 	Node        candidate.Node         `json:"node,omitzero"`
 	State       candidate.ProxyState   `json:"state,omitzero"`
 	Unavailable string                 `json:"unavailable,omitempty"`
@@ -45,6 +46,13 @@ var methods = map[string]func(context.Context, candidate.DataPlane, *arguments, 
 	},
 	"set-ready": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
 		return p.SetReady(ctx, a.Name, a.Ready)
+	},
+	"answer-readiness": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
+		return p.AnswerReadiness(ctx, a.Name, a.Ready)
+	},
+	"environment": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
+		r.Environment, err = p.Environment(ctx, a.Name)
+		return err
 	},
 	"terminate": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
 		return p.Terminate(ctx, a.Name)
@@ -151,6 +159,16 @@ func (d *dataPlane) StartPod(ctx context.Context, pod candidate.Pod) (candidate.
 func (d *dataPlane) SetReady(ctx context.Context, pod candidate.PodName, ready bool) error {
 	_, err := d.do(ctx, "set-ready", arguments{Name: pod, Ready: ready})
 	return err
+}
+
+func (d *dataPlane) AnswerReadiness(ctx context.Context, pod candidate.PodName, ready bool) error {
+	_, err := d.do(ctx, "answer-readiness", arguments{Name: pod, Ready: ready})
+	return err
+}
+
+func (d *dataPlane) Environment(ctx context.Context, pod candidate.PodName) ([]string, error) {
+	r, err := d.do(ctx, "environment", arguments{Name: pod})
+	return r.Environment, err
 }
 
 func (d *dataPlane) Terminate(ctx context.Context, pod candidate.PodName) error {

@@ -49,6 +49,7 @@ type recorder struct {
 	outcomes [][]candidate.Outcome
 	said     []candidate.Resolution
 	text     string
+	env      []string
 	node     candidate.Node
 	state    candidate.ProxyState
 }
@@ -65,6 +66,12 @@ func (r *recorder) StartPod(_ context.Context, pod candidate.Pod) (candidate.Pod
 }
 func (r *recorder) SetReady(_ context.Context, pod candidate.PodName, ready bool) error {
 	return r.note("SetReady", pod, ready)
+}
+func (r *recorder) AnswerReadiness(_ context.Context, pod candidate.PodName, ready bool) error {
+	return r.note("AnswerReadiness", pod, ready)
+}
+func (r *recorder) Environment(_ context.Context, pod candidate.PodName) ([]string, error) {
+	return r.env, r.note("Environment", pod)
 }
 func (r *recorder) Terminate(_ context.Context, pod candidate.PodName) error {
 	return r.note("Terminate", pod)
@@ -207,6 +214,13 @@ func methodsOf(t *testing.T) map[string]method {
 		"SetReady to false": {
 			call{"SetReady", []any{name, false}}, func(ctx context.Context, p plane) (any, error) { return nil, p.SetReady(ctx, name, false) }, nil,
 		},
+		"AnswerReadiness": {
+			call{"AnswerReadiness", []any{name, true}}, func(ctx context.Context, p plane) (any, error) { return nil, p.AnswerReadiness(ctx, name, true) }, nil,
+		},
+		"Environment": {
+			call{"Environment", []any{name}}, func(ctx context.Context, p plane) (any, error) { return p.Environment(ctx, name) },
+			func(r *recorder) any { return r.env },
+		},
 		"Terminate": {call{"Terminate", []any{name}}, func(ctx context.Context, p plane) (any, error) { return nil, p.Terminate(ctx, name) }, nil},
 		"Kill":      {call{"Kill", []any{name}}, func(ctx context.Context, p plane) (any, error) { return nil, p.Kill(ctx, name) }, nil},
 		"Remove":    {call{"Remove", []any{name}}, func(ctx context.Context, p plane) (any, error) { return nil, p.Remove(ctx, name) }, nil},
@@ -260,7 +274,8 @@ func TestEachMethodOfADataPlaneIsCarried(t *testing.T) {
 	for name, m := range methods {
 		t.Run(name, func(t *testing.T) {
 			r := &recorder{
-				pod: full[candidate.Pod](t, "started"), outcomes: full[[][]candidate.Outcome](t, "outcome"), said: full[[]candidate.Resolution](t, "said"), text: "what the nodes know\nof it",
+				pod: full[candidate.Pod](t, "started"), outcomes: full[[][]candidate.Outcome](t, "outcome"), said: full[[]candidate.Resolution](t, "said"),
+				text: "what the nodes know\nof it", env: []string{"A=1", "B=two\nlines"},
 				node: full[candidate.Node](t, "added"), state: full[candidate.ProxyState](t, "state"),
 			}
 			plane := leasePlane(t, &planeStub{stub: &stub{}, plane: r})

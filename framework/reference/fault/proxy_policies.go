@@ -18,6 +18,8 @@ var (
 		spec.ProxyExternalLocalDrops)
 	LocalPodsUnseen = New("local-pods-unseen", "Several pods on a node are taken for none under a Local policy.",
 		spec.ProxyInternalLocalNodeEndpoints, spec.ProxyExternalLocalNodeEndpoints)
+	UnreadyHidesReady = New("unready-hides-ready", "Under a Local policy a node with an endpoint that is not ready yet serves nobody.",
+		spec.ProxyPolicyReadyBackends, spec.ProxyBackendChangeTransparent, spec.ProxyTerminatingDrains)
 	InternalPolicyOnExternal = New("internal-policy-on-external-traffic", "internalTrafficPolicy governs external traffic too.",
 		spec.ProxyInternalPolicyScope, spec.ProxyPoliciesIndependent)
 	ExternalPolicyOnClusterIP = New("external-policy-on-cluster-ip", "externalTrafficPolicy governs traffic to the virtual IP too.",

@@ -106,6 +106,9 @@ func (n *Node) localEndpoints(all []*Endpoint) []*Endpoint {
 	if f.On(fault.LocalPodsUnseen) && len(near) > 1 {
 		return nil
 	}
+	if f.On(fault.UnreadyHidesReady) && slices.ContainsFunc(near, func(e *Endpoint) bool { return !e.Ready && !e.Terminating }) {
+		return nil
+	}
 	ready := filter(near, func(e *Endpoint) bool {
 		return e.Ready || f.On(fault.UnreadyUsed) && !e.Terminating || f.On(fault.TerminatingMixed) && e.Serving && e.Terminating
 	})

@@ -1,0 +1,28 @@
+package cluster
+
+import (
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/agent"
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// TestEnvironmentOfAPodIsAskedFor demands that the kubelet is told what a check wants of the environment, beside what the agent needs.
+func TestEnvironmentOfAPodIsAskedFor(t *testing.T) {
+	c := &Cluster{runID: "run"}
+	name := candidate.PodName{Namespace: "ns", Name: "p"}
+	plain := c.podObject(&candidate.Pod{PodName: name}, controlPort, "{}").Spec
+	if !*plain.EnableServiceLinks || len(plain.Containers[0].Env) != 1 {
+		t.Errorf("service links %t, variables %v", *plain.EnableServiceLinks, plain.Containers[0].Env)
+	}
+	special := c.podObject(&candidate.Pod{
+		PodName: name, WithoutServiceLinks: true, Variables: map[string]string{"B": "$(A_SERVICE_HOST)", "A": ""},
+	}, controlPort, "{}").Spec
+	want := []corev1.EnvVar{{Name: agent.ConfigVariable, Value: "{}"}, {Name: "A"}, {Name: "B", Value: "$(A_SERVICE_HOST)"}}
+	if *special.EnableServiceLinks || !slices.Equal(special.Containers[0].Env, want) {
+		t.Errorf("service links %t, variables %v, want %v", *special.EnableServiceLinks, special.Containers[0].Env, want)
+	}
+}
