@@ -88,6 +88,8 @@ type Access struct {
 	CA []byte `json:"ca,omitempty"`
 	// Token is a bearer token with full rights; empty where none is needed.
 	Token string `json:"token,omitempty"`
+	// TokenFile, if set, is a file that holds the token of the moment: that of a service account is replaced from time to time.
+	TokenFile string `json:"tokenFile,omitempty"`
 	// Kubeconfig, if set, is the path of a kubeconfig that is used instead of the other fields.
 	Kubeconfig string `json:"kubeconfig,omitempty"`
 	// Insecure skips verification of the server's certificate: only for servers on loopback that the suite started.

@@ -24,7 +24,7 @@ func restConfig(a candidate.Access) (*rest.Config, error) {
 	if a.Kubeconfig != "" {
 		return clientcmd.BuildConfigFromFlags("", a.Kubeconfig)
 	}
-	config := &rest.Config{Host: a.URL, BearerToken: a.Token}
+	config := &rest.Config{Host: a.URL, BearerToken: a.Token, BearerTokenFile: a.TokenFile}
 	if a.Direct != nil {
 		config.Transport = a.Direct
 		return config, nil

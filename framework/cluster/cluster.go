@@ -29,7 +29,7 @@ import (
 
 // Options configure the tier.
 type Options struct {
-	// Kubeconfig is the path of the file; its current context is used.
+	// Kubeconfig is the path of the file; its current context is used. Without one the service account of the pod is, which the program then runs in.
 	Kubeconfig string
 	// ServiceCIDRs are the cluster's ranges, for clusters that do not tell (before Kubernetes 1.33).
 	ServiceCIDRs []netip.Prefix
@@ -69,14 +69,14 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	config.Timeout = reachTimeout
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
+		return nil, fmt.Errorf("%s: %w", source(o.Kubeconfig), err)
 	}
 	version, err := client.Discovery().ServerVersion()
 	if err != nil {
-		return nil, fmt.Errorf("no Kubernetes API server answers at %s (kubeconfig %s): %w", config.Host, o.Kubeconfig, err)
+		return nil, fmt.Errorf("no Kubernetes API server answers at %s (%s): %w", config.Host, source(o.Kubeconfig), err)
 	}
 	c := &Cluster{
-		options: o, access: candidate.Access{Kubeconfig: o.Kubeconfig, URL: config.Host}, cidrs: o.ServiceCIDRs,
+		options: o, access: accessOf(o.Kubeconfig, config), cidrs: o.ServiceCIDRs,
 		runID: strings.ToLower(rand.Text()[:6]), token: rand.Text(),
 	}
 	c.description = candidate.Description{
@@ -106,7 +106,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	unhurried := rest.CopyConfig(config)
 	unhurried.Timeout, unhurried.QPS, unhurried.UserAgent = 0, -1, "conformance"
 	if c.client, err = kubernetes.NewForConfig(unhurried); err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", o.Kubeconfig, err)
+		return nil, fmt.Errorf("%s: %w", source(o.Kubeconfig), err)
 	}
 	if o.AgentImage != "" {
 		if err := c.discoverDataPlane(ctx); err != nil {
@@ -162,7 +162,11 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) []spec.Capability {
 	return visible
 }
 
+// load reads the kubeconfig. Without one it takes the service account of the pod.
 func load(path string) (*rest.Config, error) {
+	if path == "" {
+		return loadServiceAccount()
+	}
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return nil, fmt.Errorf("read kubeconfig: %w", err)
