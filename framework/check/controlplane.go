@@ -38,7 +38,7 @@ type ControlPlane struct {
 	spaces    []string
 }
 
-func newControlPlane(ctx context.Context, lease candidate.ControlPlane, d *Declaration, cidr string) (*ControlPlane, error) {
+func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string) (*ControlPlane, error) {
 	config, err := restConfig(lease.Access())
 	if err != nil {
 		return nil, err
@@ -54,8 +54,7 @@ func newControlPlane(ctx context.Context, lease candidate.ControlPlane, d *Decla
 	if cp.client, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
 		return nil, err
 	}
-	_, err = cp.namespace(ctx)
-	return cp, err
+	return cp, nil
 }
 
 // CIDR is the primary Service range; it is invalid if the candidate does not know it.
@@ -137,19 +136,26 @@ var namespaceSerial atomic.Int64
 
 func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	name := fmt.Sprintf("conformance-%s-%d-%d", setup.RunID, ginkgo.GinkgoParallelProcess(), namespaceSerial.Add(1))
+	cp.mu.Lock()
+	cp.spaces = append(cp.spaces, name) // before it exists: whatever becomes of the request, clean looks for it
+	cp.mu.Unlock()
+	// An interruption must not cut the request off: the server could carry it out after clean has been here.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), namespaceTimeout)
+	defer cancel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: setup.RunID}}}
 	if _, err := cp.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
 		return "", fmt.Errorf("create namespace %s: %w", name, err)
 	}
-	cp.mu.Lock()
-	defer cp.mu.Unlock()
-	cp.spaces = append(cp.spaces, name)
 	return name, nil
 }
 
+const namespaceTimeout = 30 * time.Second
+
 // clean removes what the check created. Services go first: their addresses and node ports are free only when they
-// are gone, and not every control plane has a controller that empties namespaces.
-func (cp *ControlPlane) clean(ctx ginkgo.SpecContext) {
+// are gone, and not every control plane has a controller that empties namespaces. An interruption does not stop it.
+func (cp *ControlPlane) clean(interruptible ginkgo.SpecContext) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(interruptible), cleanTimeout)
+	defer cancel()
 	for _, ns := range cp.spaces {
 		if err := cp.deleteServices(ctx, ns); err != nil {
 			Abort("delete the Services of namespace %s: %v", ns, err)

@@ -97,12 +97,15 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		}
 	}
 	ginkgo.DeferCleanup(release)
-	cp, err := newControlPlane(ctx, lease, d, cidr)
+	cp, err := newControlPlane(lease, d, cidr)
+	if err == nil {
+		current.cp = cp
+		ginkgo.DeferCleanup(cp.clean, ginkgo.NodeTimeout(cleanTimeout))
+		_, err = cp.namespace(ctx)
+	}
 	if err != nil {
 		Abort("control plane at %s: %v", lease.Access().URL, err)
 	}
-	current.cp = cp
-	ginkgo.DeferCleanup(cp.clean, ginkgo.NodeTimeout(cleanTimeout))
 	if d.Traffic {
 		body.(TrafficBody)(ctx, newNetwork(cp, plane, what))
 		return

@@ -25,6 +25,9 @@ func Work() int {
 	}
 	flag.Parse()
 	silence()
+	if err := leaveGroup(); err != nil {
+		fmt.Fprintln(os.Stderr, "worker: leave the process group:", err)
+	}
 	client, err := remote.Dial(os.Getenv(workerVariable))
 	var s settings
 	if err == nil {
@@ -48,7 +51,7 @@ func Work() int {
 	return 0
 }
 
-// interruptWith interrupts this worker when its parent is interrupted or gone, unless the terminal did so already: a second
+// interruptWith interrupts this worker when its parent is interrupted or gone, unless a console (of Windows) did so already: a second
 // interrupt would make Ginkgo skip the cleaning up.
 func interruptWith(client *remote.Client) {
 	received := make(chan os.Signal, 1)
