@@ -112,6 +112,7 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 		}
 		if !met && passed >= within || held > flaps {
 			n.control(ctx, cases)
+			n.controlStrangers(ctx, judged, outcomes)
 			n.fail(ctx, what, within, held, judged, outcomes)
 		}
 		if n.virtual {
@@ -320,6 +321,45 @@ func (n *Network) control(ctx context.Context, cases []Case) {
 	Record("controls", "%d clients reached pod %s at its own address and nobody at a closed port", len(probes)/2, pod.Name)
 }
 
+// controlStrangers proves, for each client that somebody else than a pod of the check has answered where that was not wanted, that nobody answers it at an
+// address that nobody can have: there are networks in which something (a transparent proxy) answers for every address, and no verdict is possible.
+func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [][]candidate.Outcome) {
+	ginkgo.GinkgoHelper()
+	var probes []candidate.Probe
+	for i, c := range cases {
+		if c.Want.Met(outcomes[i]) || !slices.ContainsFunc(outcomes[i], byStranger) {
+			continue
+		}
+		p := c.probe()
+		nobody := nobodyIPv4
+		if c.To.Addr().Is6() {
+			nobody = nobodyIPv6
+		}
+		p.To, p.Count, p.SourcePort, p.Connection = netip.AddrPortFrom(nobody, c.To.Port()), 1, 0, ""
+		if !slices.Contains(probes, p) {
+			probes = append(probes, p)
+		}
+	}
+	if len(probes) == 0 {
+		return
+	}
+	for i, o := range n.Send(ctx, probes...) {
+		if o[0].Result == candidate.Answered {
+			Abort("negative control: somebody answers the client in the %s at %s, an address that nobody has: where the network answers for every address, "+
+				"nothing can be said of the answers of strangers", probes[i].From, probes[i].To)
+		}
+	}
+}
+
+// nobodyIPv4 and nobodyIPv6 are addresses for documentation (RFC 5737, RFC 3849), which no host has.
+var (
+	nobodyIPv4 = netip.MustParseAddr("203.0.113.113")
+	nobodyIPv6 = netip.MustParseAddr("2001:db8:dead::113")
+)
+
+// byStranger reports whether a shot was answered, and not by a pod of this suite.
+func byStranger(o candidate.Outcome) bool { return o.Result == candidate.Answered && o.Pod.Name == "" }
+
 // closedPort is a port on which no backend answers.
 const closedPort = 9
 
@@ -392,7 +432,7 @@ func describe(outcomes []candidate.Outcome) string {
 		switch {
 		case o.HTTP != nil && o.Pod.Name == "":
 			text = fmt.Sprintf("HTTP %d", o.HTTP.Code)
-		case o.Result == candidate.Answered && o.Pod.Name == "":
+		case byStranger(o):
 			text = "answered by a stranger"
 		case o.Result == candidate.Answered:
 			text = fmt.Sprintf("by %s on %d, seen from %s", o.Pod.Name, o.PodPort, o.Source.Addr())

@@ -262,6 +262,19 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	it("is undecided by a request that the client may not send", func(ctx context.Context, net *Network) {
 		gomega.Expect(net.Do(ctx, http.MethodGet, forbiddenPath, "", nil).Code).To(gomega.Equal(http.StatusNotFound))
 	}, judged{verdict: Unknown, reason: "GET " + forbiddenPath + ": 403"})
+	it("is undecided where the network answers for every address", func(ctx context.Context, net *Network) {
+		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Answered) }
+		net.Expect(ctx, "nothing", Case{From: Outside("node-2"), To: vip, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: Unknown, reason: "negative control: somebody answers the client in the outside by node-2 at 203.0.113.113:80, an address that nobody has"})
+	it("that a stranger answers is a violation where nobody answers for every address", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			if p.To == vip {
+				return met(candidate.Answered)
+			}
+			return met(candidate.Dropped)
+		}
+		net.Expect(ctx, "nothing", Case{From: Host("node-2"), To: vip, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: NonConformant, message: []string{"answered by a stranger"}})
 	it("that never holds is a violation", func(ctx context.Context, net *Network) {
 		pod := net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: "backend"}, Node: "node-1"})
 		net.Expect(ctx, "the Service is created",
