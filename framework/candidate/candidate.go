@@ -43,11 +43,16 @@ type Description struct {
 	Declarations map[spec.Declarable]string `json:"declarations,omitempty"`
 	// Patience is how many times longer than elsewhere things may take here, for a machine that is emulated; 0 is 1.
 	Patience int `json:"patience,omitempty"`
+	// ProxyMode is the mode of kube-proxy on the shared nodes (iptables, nftables, ipvs), where it is kube-proxy and can be seen.
+	ProxyMode string `json:"proxyMode,omitempty"`
 	// Components are further versions worth recording ("etcd": "3.6.5", "go": "1.26.8").
 	Components map[string]string `json:"components,omitempty"`
 	// Faults are the deliberate bugs that are switched on.
 	Faults []string `json:"faults,omitempty"`
 }
+
+// ProxyModes are the modes of kube-proxy on Linux.
+var ProxyModes = []string{"iptables", "nftables", "ipvs"}
 
 // Has reports whether the candidate offers the capability.
 func (d *Description) Has(c spec.Capability) bool { return slices.Contains(d.Capabilities, c) }
@@ -98,7 +103,8 @@ type Access struct {
 	Direct http.RoundTripper `json:"-"`
 }
 
-// RunLabel marks every object that a run creates in a shared place; its value is the run's ID.
+// RunLabel marks every object that a run creates in a shared place. Its value tells runs apart; what a tier starts for itself has another one than the
+// namespaces of the checks.
 const RunLabel = "service-conformance/run"
 
 // UnavailableError says that a candidate cannot offer what a check asks for, and why.

@@ -150,11 +150,12 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) []spec.Capability {
 	if err := yaml.Unmarshal([]byte(stored.Data["config.conf"]), &configuration); err != nil {
 		return nil
 	}
-	mode := proxyModes[cmp.Or(configuration.Mode, "iptables")]
+	name := cmp.Or(configuration.Mode, "iptables")
+	mode := proxyModes[name]
 	if mode == "" {
 		return nil
 	}
-	c.description.Components["kube-proxy mode"] = cmp.Or(configuration.Mode, "iptables")
+	c.description.ProxyMode = name
 	visible := []spec.Capability{spec.KubeProxy, mode}
 	if a := configuration.MetricsBindAddress; a == "" || strings.HasSuffix(a, fmt.Sprintf(":%d", candidate.ProxyMetricsPort)) {
 		visible = append(visible, spec.ProxyMetrics)

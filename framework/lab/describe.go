@@ -28,6 +28,7 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 		return // what it can be asked for and what it declares is not known
 	}
 	d.Components["proxy"] = "kube-proxy in " + l.proxy.Mode + " mode"
+	d.ProxyMode = l.proxy.Mode
 	d.Capabilities = append(d.Capabilities, spec.KubeProxy, spec.ProxyConfiguration, spec.ProxyMetrics)
 	switch l.proxy.Mode {
 	case "iptables":

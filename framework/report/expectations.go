@@ -7,11 +7,13 @@ import (
 	"os"
 	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/fixtures"
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -25,6 +27,8 @@ type Expectation struct {
 	Check string `json:"check,omitempty"`
 	// Versions is the constraint on the candidate's version (spec.ParseVersions); empty means all.
 	Versions string `json:"versions,omitempty"`
+	// ProxyMode is the mode of kube-proxy that deviates (candidate.Description); empty means all.
+	ProxyMode string `json:"proxyMode,omitempty"`
 	// Reason says what the implementation does instead, and why.
 	Reason string `json:"reason"`
 	// Source is the place of the cause in the implementation's source.
@@ -80,6 +84,9 @@ func parseExpectations(name string, data []byte) (e Expectations, err error) {
 		if _, err := spec.ParseVersions(x.Versions); err != nil {
 			bad("versions %q: %w", x.Versions, err)
 		}
+		if x.ProxyMode != "" && !slices.Contains(candidate.ProxyModes, x.ProxyMode) {
+			bad("unknown proxy mode %q; there are %s", x.ProxyMode, strings.Join(candidate.ProxyModes, ", "))
+		}
 		if x.Expires != "" {
 			if _, err := time.Parse(time.DateOnly, x.Expires); err != nil {
 				bad("expires %q is not a date like 2027-01-31", x.Expires)
@@ -89,10 +96,10 @@ func parseExpectations(name string, data []byte) (e Expectations, err error) {
 	return e, errors.Join(problems...)
 }
 
-// covers reports whether the expectation speaks of this result of a candidate of this version.
-func (x *Expectation) covers(r *check.Result, version string) bool {
+// covers reports whether the expectation speaks of this result of this candidate.
+func (x *Expectation) covers(r *check.Result, c *candidate.Description) bool {
 	admits, err := spec.ParseVersions(x.Versions)
-	if err != nil || !admits(version) {
+	if err != nil || !admits(c.Version) || x.ProxyMode != "" && x.ProxyMode != c.ProxyMode {
 		return false
 	}
 	bound := slices.Contains(r.Requirements, x.Requirement)

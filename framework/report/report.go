@@ -108,7 +108,7 @@ func Build(run Run, results []check.Result) *Report {
 		c := CheckVerdict{Result: result}
 		for i := range run.Expectations.Deviations {
 			x := &run.Expectations.Deviations[i]
-			if !x.covers(&result, run.Candidate.Version) {
+			if !x.covers(&result, &run.Candidate) {
 				continue
 			}
 			covered[i] = append(covered[i], result.Verdict)

@@ -42,13 +42,16 @@ func result(id spec.ID, name string, v check.Verdict) check.Result {
 func TestExitCode(t *testing.T) {
 	must, should := requirement(t, spec.Must), requirement(t, spec.Should)
 	known := Expectations{Deviations: []Expectation{{Requirement: must, Check: "*: x*", Reason: "it does", Versions: ">=1.37"}}}
+	inIPVS := Expectations{Deviations: []Expectation{{Requirement: must, Reason: "it does", ProxyMode: "ipvs"}}}
 	expired := Expectations{Deviations: []Expectation{{Requirement: must, Reason: "it does", Expires: "2020-01-01"}}}
 	for name, c := range map[string]struct {
 		results      []check.Result
 		expectations Expectations
+		proxyMode    string
 		planned      int
 		want         int
 	}{
+		"deviation of this proxy mode":           {results: []check.Result{result(must, "a", check.NonConformant)}, expectations: inIPVS, proxyMode: "ipvs", want: 0},
 		"all conformant":                         {results: []check.Result{result(must, "a", check.Conformant), result(must, "b", check.NotApplicable)}, want: 0},
 		"one non-conformant":                     {results: []check.Result{result(must, "a", check.Conformant), result(must, "b", check.NonConformant), result(must, "c", check.Unknown)}, want: 1},
 		"a SHOULD does not decide":               {results: []check.Result{result(must, "a", check.Conformant), result(should, "b", check.NonConformant)}, want: 0},
@@ -60,10 +63,11 @@ func TestExitCode(t *testing.T) {
 		"deviation of another check":             {results: []check.Result{result(must, "y", check.NonConformant), result(must, "x", check.NonConformant)}, expectations: known, want: 1},
 		"expected failure that passes":           {results: []check.Result{result(must, "x", check.Conformant)}, expectations: known, want: 1},
 		"expected failure that does not apply":   {results: []check.Result{result(must, "a", check.Conformant), result(must, "x", check.NotApplicable)}, expectations: known, want: 0},
+		"deviation of another proxy mode":        {results: []check.Result{result(must, "a", check.NonConformant)}, expectations: inIPVS, want: 1},
 		"an expired expectation does not excuse": {results: []check.Result{result(must, "a", check.NonConformant)}, expectations: expired, want: 1},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := Build(Run{Candidate: candidate.Description{Version: "v1.37.1"}, Started: time.Now(), Planned: max(c.planned, len(c.results)), Expectations: c.expectations}, c.results)
+			r := Build(Run{Candidate: candidate.Description{Version: "v1.37.1", ProxyMode: c.proxyMode}, Started: time.Now(), Planned: max(c.planned, len(c.results)), Expectations: c.expectations}, c.results)
 			if got := r.ExitCode(); got != c.want {
 				t.Errorf("exit code %d, want %d (verdict %s)", got, c.want, r.VerdictLine())
 			}

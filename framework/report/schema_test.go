@@ -22,7 +22,7 @@ func TestReportFollowsItsSchema(t *testing.T) {
 		t.Fatal(err)
 	}
 	must := requirement(t, spec.Must)
-	known := Expectation{Requirement: must, Check: "*: x", Versions: ">=1.31", Reason: "r", Source: "s", Link: "l", Expires: "2999-01-01"}
+	known := Expectation{Requirement: must, Check: "*: x", Versions: ">=1.31", ProxyMode: "ipvs", Reason: "r", Source: "s", Link: "l", Expires: "2999-01-01"}
 	passing := Expectation{Requirement: must, Check: "*: a", Reason: "r"}
 	full := result(must, "a", check.Conformant)
 	full.Suite = "proxy" // so that the report has a time to consistency
@@ -32,6 +32,7 @@ func TestReportFollowsItsSchema(t *testing.T) {
 		Candidate: candidate.Description{
 			Implementation: "kubernetes", Version: "v1.37.1", Tier: "lab", Capabilities: spec.Capabilities,
 			Declarations: map[spec.Declarable]string{spec.NoEndpoints: "reject"},
+			ProxyMode:    "ipvs",
 			Components:   map[string]string{"etcd": "3.6"}, Faults: []string{"f"},
 		},
 		Expectations: Expectations{Deviations: []Expectation{known, passing}},
