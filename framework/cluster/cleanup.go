@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -42,14 +43,14 @@ func Cleanup(ctx context.Context, kubeconfig string) (removed []string, err erro
 
 // removeNamespace deletes the namespace and waits until it is gone. Its pods go at once, however long their grace period is, and Services lose what finalizers checks gave them.
 func removeNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
-	if err := client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !isGone(err) {
+	if err := client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete namespace %s: %w", name, err)
 	}
 	for {
 		if err := emptyNamespace(ctx, client, name); err != nil {
 			return err
 		}
-		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); isGone(err) {
+		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 			return nil
 		} else if err != nil {
 			return fmt.Errorf("look whether namespace %s is gone: %w", name, err)
@@ -66,7 +67,7 @@ func removeNamespace(ctx context.Context, client kubernetes.Interface, name stri
 func emptyNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
 	zero := int64(0)
 	err := client.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
-	if err != nil && !isGone(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the pods of namespace %s: %w", name, err)
 	}
 	services, err := client.CoreV1().Services(name).List(ctx, metav1.ListOptions{})
@@ -87,7 +88,7 @@ func releaseService(ctx context.Context, client kubernetes.Interface, s *corev1.
 		return nil
 	}
 	s.Finalizers = nil
-	if _, err := client.CoreV1().Services(s.Namespace).Update(ctx, s, metav1.UpdateOptions{}); err != nil && !isGone(err) {
+	if _, err := client.CoreV1().Services(s.Namespace).Update(ctx, s, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("take the finalizers from Service %s/%s: %w", s.Namespace, s.Name, err)
 	}
 	return nil

@@ -8,6 +8,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	mathrand "math/rand/v2"
 	"net/netip"
 	"os"
 	"slices"
@@ -79,6 +80,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		options: o, access: accessOf(o.Kubeconfig, config), cidrs: o.ServiceCIDRs,
 		runID: strings.ToLower(rand.Text()[:6]), token: rand.Text(),
 	}
+	c.hostPort.Store(int64(mathrand.IntN(hostPorts))) // another run may be at work on the same nodes
 	c.description = candidate.Description{
 		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Components: map[string]string{"go": version.GoVersion},
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/agent"
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -167,18 +167,11 @@ func (d *dataPlane) Diagnose(ctx context.Context, address netip.Addr) (string, e
 		}
 		for _, slice := range slicesOf.Items {
 			for _, e := range slice.Endpoints {
-				fmt.Fprintf(&out, "  %s on %s: %s\n", strings.Join(e.Addresses, ","), deref(e.NodeName, "no node"), conditions(e.Conditions.Ready, e.Conditions.Serving, e.Conditions.Terminating))
+				fmt.Fprintf(&out, "  %s on %s: %s\n", strings.Join(e.Addresses, ","), ptr.Deref(e.NodeName, "no node"), conditions(e.Conditions.Ready, e.Conditions.Serving, e.Conditions.Terminating))
 			}
 		}
 	}
 	return out.String(), nil
-}
-
-func deref(s *string, otherwise string) string {
-	if s == nil {
-		return otherwise
-	}
-	return *s
 }
 
 func conditions(ready, serving, terminating *bool) string {
@@ -261,6 +254,3 @@ func nodesOf(list *corev1.NodeList) []candidate.Node {
 	}
 	return append(workers, others...)
 }
-
-// isGone reports whether an error says that an object does not exist any more.
-func isGone(err error) bool { return apierrors.IsNotFound(err) }

@@ -115,10 +115,10 @@ func (c *Cluster) removeHosts(ctx context.Context) error {
 	}
 	zero := int64(0)
 	err := c.client.CoreV1().Pods(c.hostNamespace()).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
-	if err != nil && !isGone(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete the pods of namespace %s: %w", c.hostNamespace(), err)
 	}
-	if err := c.client.CoreV1().Namespaces().Delete(ctx, c.hostNamespace(), metav1.DeleteOptions{}); err != nil && !isGone(err) {
+	if err := c.client.CoreV1().Namespaces().Delete(ctx, c.hostNamespace(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete namespace %s: %w", c.hostNamespace(), err)
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -302,7 +303,7 @@ func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
 func (p *pod) remove(ctx context.Context) error {
 	zero := int64(0)
 	err := p.cluster.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
-	if err != nil && !isGone(err) {
+	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete pod %s: %w", p.PodName, err)
 	}
 	return nil
