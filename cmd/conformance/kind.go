@@ -17,6 +17,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/pflag"
+	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/agent/image"
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -74,6 +75,7 @@ type kindRun struct {
 	checks  []check.Declaration
 	broken  error  // of processes that judged
 	archive string // of the agent's image, for the nodes; empty if none is loaded
+	program string // static, for the client outside of a cluster; empty if no traffic is sent
 }
 
 // made is a cluster that there is.
@@ -239,7 +241,7 @@ func (r *kindRun) create(ctx context.Context, i int) (made, error) {
 // prepareAgent writes the image of the agent, which holds this program, if checks of traffic are selected and no other image is named. A
 // program that cannot be one leaves those checks out, and says why.
 func (r *kindRun) prepareAgent() error {
-	if r.agentImage != "" || !selectsTraffic() {
+	if !selectsTraffic() {
 		return nil
 	}
 	self, err := os.Executable()
@@ -247,8 +249,15 @@ func (r *kindRun) prepareAgent() error {
 		return harness("%w", err)
 	}
 	agent, err := image.FromExecutable(self)
-	if err != nil {
+	switch {
+	case err != nil && r.agentImage != "":
+		fmt.Fprintf(r.out, "no traffic can be sent from outside of the cluster, checks of it do not apply: %v\n", err)
+		return nil
+	case err != nil:
 		fmt.Fprintf(r.out, "no traffic can be sent, checks of it do not apply: %v; or name an image with --agent-image\n", err)
+		return nil
+	}
+	if r.program = self; r.agentImage != "" {
 		return nil
 	}
 	archive, reference := filepath.Join(r.dir, "agent.tar"), image.Reference(check.BuildVersion())
@@ -327,7 +336,9 @@ func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.R
 		fmt.Fprintf(r.out, ", ready after %.0f s", c.took.Seconds())
 	}
 	fmt.Fprintln(r.out)
-	result, err := r.runOn(ctx, i, c.Kubeconfig)
+	outside, remove := r.startOutside(ctx, c)
+	result, err := r.runOn(ctx, i, c.Kubeconfig, outside)
+	remove()
 	if err == nil {
 		return result
 	}
@@ -341,16 +352,42 @@ func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.R
 	return report.Undecided(r.checks, err.Error())
 }
 
+// startOutside starts the clients outside of a cluster. It returns the file that tells where they are, empty if there are none, and what removes them.
+func (r *kindRun) startOutside(ctx context.Context, c made) (file string, remove func()) {
+	remove = func() {}
+	if r.program == "" {
+		return "", remove
+	}
+	o, err := c.StartOutside(ctx, r.program)
+	if err == nil {
+		remove = func() {
+			if err := o.Remove(context.WithoutCancel(ctx)); err != nil {
+				fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
+			}
+		}
+		var text []byte
+		if text, err = yaml.Marshal(cluster.Outside{URL: o.URL, Token: o.Token, Gateways: o.Gateways}); err == nil {
+			file = filepath.Join(r.dir, c.Name+".outside.yaml")
+			err = os.WriteFile(file, text, 0o600)
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		fmt.Fprintf(r.out, "no traffic can be sent from outside of the cluster, checks of it do not apply: %v\n", err)
+		return "", remove
+	}
+	return file, remove
+}
+
 // interruptedWithin is how long a process that judges may clean up after an interruption.
 const interruptedWithin = 6 * time.Minute
 
 // runOn judges a cluster in a process of its own and returns its report. A process that broke is also kept in r.broken.
-func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig string) (*report.Report, error) {
+func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig, outside string) (*report.Report, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	cmd := exec.CommandContext(ctx, self, r.arguments(i, kubeconfig)...)
+	cmd := exec.CommandContext(ctx, self, r.arguments(i, kubeconfig, outside)...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = r.out, io.MultiWriter(os.Stderr, &said)
 	ownGroup(cmd) // or a Ctrl-C would reach it twice
@@ -378,7 +415,7 @@ func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig string) (*report.
 }
 
 // arguments are those of the process that judges the i-th cluster.
-func (r *kindRun) arguments(i int, kubeconfig string) []string {
+func (r *kindRun) arguments(i int, kubeconfig, outside string) []string {
 	args := []string{
 		"run", "--tier", "cluster", "--tier-name", "kind", "--kubeconfig", kubeconfig, "--service-cidr", r.cidrs[i],
 		"--report-dir", r.partDir(i), "--seed", strconv.FormatInt(r.seed, 10),
@@ -396,6 +433,7 @@ func (r *kindRun) arguments(i int, kubeconfig string) []string {
 	add("expectations", r.expectations)
 	add("implementation", r.declared)
 	add("agent-image", r.agentImage)
+	add("outside", outside)
 	if r.Slow {
 		args = append(args, "--slow")
 	}

@@ -58,12 +58,12 @@ func TestArgumentsOfTheProcessThatJudgesCarryTheSelection(t *testing.T) {
 	r := &kindRun{runFlags: f, id: "abc", cidrs: []string{"10.96.0.0/24", "10.97.0.0/24,fd00::/112"}}
 
 	cmd := newRun()
-	if err := cmd.ParseFlags(r.arguments(1, "kc")[1:]); err != nil {
+	if err := cmd.ParseFlags(r.arguments(1, "kc", "kc.outside.yaml")[1:]); err != nil {
 		t.Fatal(err)
 	}
 	for name, want := range map[string]string{
 		"tier": "cluster", "tier-name": "kind", "kubeconfig": "kc", "service-cidr": "[\"10.97.0.0/24,fd00::/112\"]", "suite": "[proxy]", "focus": "[alloc-*,api-*]",
-		"feature": "[Core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1",
+		"feature": "[Core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1", "outside": "kc.outside.yaml",
 		"report-dir": "out/conformance-abc-2",
 	} {
 		if got := cmd.Flags().Lookup(name).Value.String(); got != want {

@@ -22,6 +22,7 @@ type tierFlags struct {
 	binDir     string
 	kubeconfig string
 	agentImage string
+	outside    string // file
 	tierName   string // in reports; set by tier kind for the process that judges
 	proxy      lab.ProxyOptions
 	kind       kindFlags
@@ -35,6 +36,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	registerProxy(flags, &f.proxy)
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
 	flags.StringVar(&f.agentImage, "agent-image", "", "image of the pods that checks of traffic start in a cluster, as its nodes can pull it or have it")
+	flags.StringVar(&f.outside, "outside", "", "file that tells where an agent outside of the cluster is, for --tier cluster: its url, token and gateways")
 	flags.StringVar(&f.tierName, "tier-name", "", "name of the tier in reports")
 	_ = flags.MarkHidden("tier-name")
 	f.kind.register(flags)
@@ -62,6 +64,8 @@ func (f *tierFlags) validate() error {
 		return usage("--proxy-command is for --tier lab")
 	case f.agentImage != "" && f.tier != "cluster" && f.tier != "kind":
 		return usage("--agent-image is for --tier cluster and --tier kind")
+	case f.outside != "" && (f.tier != "cluster" || f.agentImage == ""):
+		return usage("--outside is for --tier cluster with an --agent-image")
 	case f.kubeconfig != "" && f.tier != "cluster":
 		return usage("--kubeconfig is for --tier cluster")
 	case f.kubeconfig == "" && f.tier == "cluster":
@@ -95,7 +99,14 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 	case "lab":
 		return openLab(ctx, out, f.labOptions(traffic))
 	case "cluster":
-		return openCluster(ctx, cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, Tier: f.tierName}, serviceCIDRs)
+		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, Tier: f.tierName}
+		if f.outside != "" {
+			var err error
+			if o.Outside, err = cluster.ReadOutside(f.outside); err != nil {
+				return nil, usage("%w", err)
+			}
+		}
+		return openCluster(ctx, o, serviceCIDRs)
 	}
 	faults, err := fault.Parse(f.faults...)
 	if err != nil {

@@ -46,6 +46,7 @@ const (
 // agent is a running agent. Its methods are safe for concurrent use.
 type agent struct {
 	token   string
+	outside map[string][]netip.Addr
 	backend *traffic.Server // nil for a client only
 	// nameserver returns the address and port of the DNS of the pod.
 	nameserver func() (string, error)
@@ -75,7 +76,7 @@ func Run(ctx context.Context, config Config) error {
 
 // start starts the backends.
 func start(config Config) (*agent, error) {
-	a := &agent{token: config.Token, nameserver: podNameserver, ended: make(chan struct{}), probers: map[string]*traffic.Prober{}}
+	a := &agent{token: config.Token, outside: config.Outside, nameserver: podNameserver, ended: make(chan struct{}), probers: map[string]*traffic.Prober{}}
 	a.exit = sync.OnceFunc(func() { close(a.ended) })
 	a.ready.Store(!config.Unready)
 	if len(config.Ports) == 0 {
@@ -153,16 +154,41 @@ func (a *agent) end(lease string) {
 	}
 }
 
-// send sends probes concurrently, each from this pod: the kernel chooses the source address.
-func (a *agent) send(ctx context.Context, lease string, probes []candidate.Probe) [][]candidate.Outcome {
+// send sends probes concurrently, each from this pod: the kernel chooses the source address, but for clients outside of the cluster.
+func (a *agent) send(ctx context.Context, lease string, probes []candidate.Probe) ([][]candidate.Outcome, error) {
+	sources := make([]netip.Addr, len(probes))
+	for i, probe := range probes {
+		if probe.From.Gateway == "" {
+			continue
+		}
+		var err error
+		if sources[i], err = a.source(probe.From, probe.To.Addr()); err != nil {
+			return nil, err
+		}
+	}
 	p := a.prober(lease)
 	outcomes := make([][]candidate.Outcome, len(probes))
 	var sent sync.WaitGroup
 	for i, probe := range probes {
-		sent.Go(func() { outcomes[i] = p.Send(ctx, nil, probe, netip.Addr{}) })
+		sent.Go(func() { outcomes[i] = p.Send(ctx, nil, probe, sources[i]) })
 	}
 	sent.Wait()
-	return outcomes
+	return outcomes, nil
+}
+
+// source is the address of a client outside of the cluster, of the family of the destination.
+func (a *agent) source(from candidate.Client, to netip.Addr) (netip.Addr, error) {
+	left := from.Address
+	for _, address := range a.outside[from.Gateway] {
+		if address.Is4() != to.Unmap().Is4() {
+			continue
+		}
+		if left == 0 {
+			return address, nil
+		}
+		left--
+	}
+	return netip.Addr{}, refusal(http.StatusBadRequest, "this agent has no client %d of the family of %s with the gateway %q", from.Address, to, from.Gateway)
 }
 
 // resolve asks the name server of the pod all questions at once.

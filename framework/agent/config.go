@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -25,6 +26,9 @@ type Config struct {
 	Ports []candidate.PodPort `json:"ports,omitempty"`
 	// Control is the TCP port of the control server, on all addresses of the pod.
 	Control int `json:"control"`
+	// Outside are, for an agent outside of the cluster, the source addresses of its clients by the node that is their gateway. The routes of the
+	// machine see to it that what is sent from them goes to that node.
+	Outside map[string][]netip.Addr `json:"outside,omitempty"`
 	// Unready makes PathReadyz say 503 until it is told otherwise.
 	Unready bool `json:"unready,omitempty"`
 }

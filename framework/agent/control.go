@@ -89,7 +89,7 @@ var commands = map[string]func(ctx context.Context, a *agent, query url.Values, 
 				return nil, refusal(http.StatusRequestEntityTooLarge, "these are more than %d shots; send fewer at once", MaxShots)
 			}
 		}
-		return a.send(ctx, lease, probes), nil
+		return a.send(ctx, lease, probes)
 	},
 	PathResolve: func(ctx context.Context, a *agent, _ url.Values, body []byte) (any, error) {
 		var in inquiry

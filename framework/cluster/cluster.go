@@ -26,6 +26,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/framework/traffic"
 )
 
 // Options configure the tier.
@@ -36,6 +37,8 @@ type Options struct {
 	ServiceCIDRs []netip.Prefix
 	// AgentImage is the image of the pods that checks of traffic start (conformance image); empty is a cluster without a data plane.
 	AgentImage string
+	// Outside is an agent outside of the cluster; nil is a cluster without clients there.
+	Outside *Outside
 	// Tier is the name of the tier in reports; empty is "cluster".
 	Tier string
 }
@@ -52,6 +55,7 @@ type Cluster struct {
 	runID, token string
 	leases       atomic.Int64
 	hostPort     atomic.Int64 // counts the ports of agents in host networks
+	external     traffic.ExternalAddresses
 	hosts        hosts
 }
 
@@ -129,6 +133,9 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 		return nil
 	}
 	c.description.Capabilities = append(c.description.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.Kubelet)
+	if c.options.Outside != nil {
+		c.description.Capabilities = append(c.description.Capabilities, spec.LoadBalancer)
+	}
 	if _, err := c.client.CoreV1().Services(metav1.NamespaceSystem).Get(ctx, "kube-dns", metav1.GetOptions{}); err == nil {
 		c.description.Capabilities = append(c.description.Capabilities, spec.ClusterDNS)
 	}

@@ -41,13 +41,18 @@ func (c *Cluster) DataPlane(_ context.Context, request candidate.DataPlaneReques
 	if request.DualStack && len(c.cidrs) < 2 {
 		return nil, candidate.Unavailable("the cluster is single-stack")
 	}
-	return &dataPlane{controlPlane: controlPlane{c}, id: fmt.Sprint(c.leases.Add(1)), pods: map[candidate.PodName]*pod{}}, nil
+	d := &dataPlane{controlPlane: controlPlane{c}, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1)), pods: map[candidate.PodName]*pod{}}
+	if c.options.Outside != nil {
+		d.addresses = c.external.Take()
+	}
+	return d, nil
 }
 
 // dataPlane is one lease.
 type dataPlane struct {
 	controlPlane
-	id string
+	id        string
+	addresses []netip.Addr
 
 	mu   sync.Mutex
 	pods map[candidate.PodName]*pod // nil once released
@@ -58,8 +63,8 @@ var _ candidate.DataPlane = (*dataPlane)(nil)
 // Nodes implements candidate.DataPlane.
 func (d *dataPlane) Nodes() []candidate.Node { return slices.Clone(d.cluster.nodes) }
 
-// ExternalAddresses implements candidate.DataPlane: nobody outside of the cluster is ours.
-func (d *dataPlane) ExternalAddresses() []netip.Addr { return nil }
+// ExternalAddresses implements candidate.DataPlane: none where there is no client outside of the cluster.
+func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.addresses }
 
 // Pass implements candidate.DataPlane.
 func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {
@@ -126,7 +131,10 @@ func (d *dataPlane) sendFrom(ctx context.Context, from candidate.Client, batch [
 func (d *dataPlane) client(ctx context.Context, from candidate.Client) (*agent.Client, error) {
 	switch {
 	case from.Gateway != "":
-		return nil, candidate.Unavailable("this tier has no client outside of the cluster")
+		if err := d.cluster.withoutOutside(from.Gateway); err != nil {
+			return nil, err
+		}
+		return d.cluster.options.Outside.agent(), nil
 	case from.Node != "":
 		return d.cluster.host(ctx, from.Node)
 	}

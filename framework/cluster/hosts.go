@@ -89,7 +89,7 @@ func (c *Cluster) ensureHostNamespace(ctx context.Context) error {
 	return nil
 }
 
-// endLease tells the shared agents to close what a lease has left open.
+// endLease tells the agents that leases share to close what a lease has left open.
 func (c *Cluster) endLease(ctx context.Context, lease string) {
 	c.hosts.mu.Lock()
 	var agents []*agent.Client
@@ -99,6 +99,9 @@ func (c *Cluster) endLease(ctx context.Context, lease string) {
 		}
 	}
 	c.hosts.mu.Unlock()
+	if c.options.Outside != nil {
+		agents = append(agents, c.options.Outside.agent())
+	}
 	var ended sync.WaitGroup
 	for _, a := range agents {
 		ended.Go(func() { _ = a.End(ctx, lease) }) // connections that stay open harm nobody

@@ -36,6 +36,9 @@ const firstHostPort, hostPorts = 20000, 9000
 // gracePeriod of a pod that terminates, in seconds: longer than any check.
 const gracePeriod = 3600
 
+// orphanGracePeriod is that of a pod whose namespace somebody deletes after the run was killed, in seconds: an agent does not end by itself.
+const orphanGracePeriod = 1
+
 // pod is a pod with an agent in it.
 type pod struct {
 	candidate.Pod
@@ -181,7 +184,7 @@ func (p *pod) wait(ctx context.Context, what string, demanded func(*corev1.Pod) 
 
 // podObject is the Pod of an agent. It asks for nothing that the restricted pod security standard forbids, but for the host network where that is asked for.
 func (c *Cluster) podObject(as *candidate.Pod, port int, config string) *corev1.Pod {
-	yes, no, grace := true, false, int64(gracePeriod)
+	yes, no, grace := true, false, int64(orphanGracePeriod)
 	container := corev1.Container{
 		Name: "agent", Image: c.options.AgentImage, Args: []string{"agent"}, Command: []string{"/conformance"}, ImagePullPolicy: corev1.PullIfNotPresent,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,

@@ -108,6 +108,15 @@ func (c *Cluster) LoadImageArchive(ctx context.Context, archive string) error {
 	return nil
 }
 
+// StartOutside starts clients outside of the cluster; its provider must be kind. Remove them before ExportLogs, which takes them for a node.
+func (c *Cluster) StartOutside(ctx context.Context, program string) (*Outside, error) {
+	k, is := c.provider.(*Kind)
+	if !is {
+		return nil, fmt.Errorf("cluster %s is not one of kind", c.Name)
+	}
+	return k.StartOutside(ctx, program)
+}
+
 // ExportLogs writes what kind collects of the nodes (kubelet, containers, journal) into a folder.
 func (c *Cluster) ExportLogs(ctx context.Context, folder string) error {
 	ctx, cancel := context.WithTimeout(ctx, exportWithin)

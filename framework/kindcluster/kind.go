@@ -93,9 +93,9 @@ func (k *Kind) CreateWithConfig(ctx context.Context, file string) (string, error
 // LoadImageArchive implements Provider.
 func (k *Kind) LoadImageArchive(ctx context.Context, archive string, _ ...string) error {
 	return await(ctx, func() error {
-		nodes, err := k.library.ListInternalNodes(k.name)
+		nodes, err := k.nodes()
 		if err != nil {
-			return explained(err, nil)
+			return err
 		}
 		failures := make(chan error, len(nodes))
 		for _, n := range nodes {

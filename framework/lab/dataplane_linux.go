@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"os"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -49,7 +48,7 @@ type world struct {
 
 	mu       sync.Mutex
 	outside  map[*node]*network.Outside
-	external atomic.Uint32 // counts the addresses that were handed out
+	external traffic.ExternalAddresses
 }
 
 // DataPlane implements candidate.Candidate. All leases share the nodes of one cluster, which the first one starts.
@@ -64,7 +63,7 @@ func (l *Lab) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest) (cand
 	return &dataPlane{
 		controlPlane: controlPlane{ranges: w.server.ranges, server: w.server}, world: w,
 		pods: map[candidate.PodName]*pod{}, extra: map[string]*node{},
-		addresses: w.takeExternalAddresses(),
+		addresses: w.external.Take(),
 	}, nil
 }
 
@@ -216,26 +215,6 @@ func (w *world) stop() {
 	if w.fabric != nil {
 		_ = w.fabric.Close() // it goes with this process
 	}
-}
-
-// externalRanges are for documentation (RFC 5737, RFC 3849): nobody on the network has these addresses.
-var externalRanges = []netip.Prefix{netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("2001:db8:51::/120")}
-
-// externalAddresses is how many of each family a lease has.
-const externalAddresses = 4
-
-func (w *world) takeExternalAddresses() []netip.Addr {
-	first := w.external.Add(externalAddresses) - externalAddresses
-	var out []netip.Addr
-	for i := range uint32(externalAddresses) {
-		for _, r := range externalRanges {
-			b := r.Addr().AsSlice()
-			b[len(b)-1] = byte(1 + (first+i)%250) // by the time that they come again their lease has long ended
-			a, _ := netip.AddrFromSlice(b)
-			out = append(out, a)
-		}
-	}
-	return out
 }
 
 // outsideOf returns the client outside of the cluster whose gateway is the node.

@@ -1,0 +1,289 @@
+package kindcluster
+
+import (
+	"bytes"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"os/exec"
+	"slices"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/kind/pkg/cluster/constants"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+
+	"github.com/service-conformance/conformance/framework/agent"
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// Outside is a container beside the nodes of a cluster, with an agent in it: the clients outside of the cluster. For each node there is a range of client
+// addresses; what is sent from them goes to that node, and the nodes know that the way back is by it, as behind a router.
+type Outside struct {
+	// URL is that of the agent, Token what commands it, Gateways the names of the nodes.
+	URL, Token string
+	Gateways   []string
+
+	engine, name string
+	nodes        []outsideNode
+}
+
+// outsideNode is a node as the gateway of clients.
+type outsideNode struct {
+	nodes.Node
+	addresses []netip.Addr   // at most one of each family
+	clients   []netip.Prefix // of each family
+}
+
+// outsideControl is the port of the agent in its container.
+const outsideControl = 9599
+
+// outsideRole keeps kind from taking the container for a node of Kubernetes; its label lets it go with the cluster.
+const outsideRole = "conformance-outside"
+
+// StartOutside starts it. program is a static program for Linux that has the agent (`conformance`).
+func (k *Kind) StartOutside(ctx context.Context, program string) (_ *Outside, err error) {
+	all, err := k.nodes()
+	if err != nil {
+		return nil, err
+	}
+	o := &Outside{Token: rand.Text(), name: k.name + "-outside"}
+	if o.engine, err = engine(); err != nil {
+		return nil, err
+	}
+	for i, n := range all {
+		v4, v6, err := n.IP()
+		if err != nil {
+			return nil, fmt.Errorf("addresses of node %s: %w", n, explained(err, nil))
+		}
+		node := outsideNode{Node: n, clients: clientRanges(i)}
+		for _, text := range []string{v4, v6} {
+			if a, err := netip.ParseAddr(text); err == nil {
+				node.addresses = append(node.addresses, a)
+			}
+		}
+		o.nodes, o.Gateways = append(o.nodes, node), append(o.Gateways, n.String())
+	}
+	defer func() {
+		if err != nil {
+			err = fmt.Errorf("client outside of cluster %s: %w", k.name, err)
+			err = errors.Join(err, o.Remove(context.WithoutCancel(ctx)))
+		}
+	}()
+	if err := o.start(ctx, k.name, program); err != nil {
+		return nil, err
+	}
+	if err := o.route(ctx); err != nil {
+		return nil, err
+	}
+	return o, o.answers(ctx)
+}
+
+// clientRanges are the addresses of the clients whose gateway is the i-th node: for benchmarks (RFC 2544) and documentation (RFC 3849), so that nobody else has them.
+func clientRanges(i int) []netip.Prefix {
+	v6 := netip.MustParseAddr("2001:db8:52::").As16()
+	v6[7] = byte(i)
+	return []netip.Prefix{netip.PrefixFrom(netip.AddrFrom4([4]byte{198, 18, byte(i), 0}), 24), netip.PrefixFrom(netip.AddrFrom16(v6), 64)}
+}
+
+// clientAddresses are those of the ranges that clients have.
+func clientAddresses(ranges []netip.Prefix) []netip.Addr {
+	var out []netip.Addr
+	for _, r := range ranges {
+		a := r.Addr()
+		for range candidate.ClientAddresses {
+			a = a.Next()
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+// engine is the program of the container engine, looked for in the order of kind's library.
+func engine() (string, error) {
+	for _, name := range []string{"docker", "nerdctl", "podman"} {
+		if path, err := exec.LookPath(name); err == nil {
+			return path, nil
+		}
+	}
+	return "", errors.New("none of docker, nerdctl and podman is installed")
+}
+
+// run runs the engine's program and returns what it printed.
+func (o *Outside) run(ctx context.Context, args ...string) (string, error) {
+	var out, errs bytes.Buffer
+	cmd := exec.CommandContext(ctx, o.engine, args...)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("%s %s: %w: %s", o.engine, args[0], err, strings.TrimSpace(errs.String()))
+	}
+	return strings.TrimSpace(out.String()), nil
+}
+
+// start creates the container, of the image of the nodes, which has what sets addresses and routes.
+func (o *Outside) start(ctx context.Context, cluster, program string) error {
+	like := o.nodes[0].String()
+	image, err := o.run(ctx, "inspect", "--format", "{{.Image}}", like)
+	if err != nil {
+		return err
+	}
+	network, err := o.run(ctx, "inspect", "--format", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}", like)
+	if err != nil {
+		return err
+	}
+	networks := strings.Fields(network)
+	if len(networks) != 1 {
+		return fmt.Errorf("node %s is on the networks %q, and not on one", like, networks)
+	}
+	config := agent.Config{Token: o.Token, Pod: candidate.PodName{Namespace: "outside", Name: o.name}, Control: outsideControl, Outside: map[string][]netip.Addr{}}
+	for _, n := range o.nodes {
+		config.Outside[n.String()] = clientAddresses(n.clients)
+	}
+	variable, err := json.Marshal(config)
+	if err != nil {
+		return err
+	}
+	if _, err := o.run(ctx, "create", "--name", o.name, "--hostname", o.name, "--network", networks[0],
+		"--label", "io.x-k8s.kind.cluster="+cluster, "--label", "io.x-k8s.kind.role="+outsideRole,
+		"--cap-add", "NET_ADMIN", "--sysctl", "net.ipv6.conf.all.disable_ipv6=0",
+		"--env", agent.ConfigVariable+"="+string(variable), "--publish", fmt.Sprintf("127.0.0.1::%d/tcp", outsideControl),
+		"--entrypoint", "/bin/sh", image, "-ec", o.script()); err != nil {
+		return err
+	}
+	if _, err := o.run(ctx, "cp", program, o.name+":/conformance"); err != nil {
+		return err
+	}
+	if _, err := o.run(ctx, "start", o.name); err != nil {
+		return err
+	}
+	published, err := o.run(ctx, "port", o.name, fmt.Sprintf("%d/tcp", outsideControl))
+	if err != nil {
+		return err
+	}
+	address, _, _ := strings.Cut(published, "\n")
+	o.URL = "http://" + strings.TrimSpace(address)
+	return nil
+}
+
+// script gives the container its client addresses and, for what is sent from them, the node as the only way.
+func (o *Outside) script() string {
+	var s strings.Builder
+	for i, n := range o.nodes {
+		for _, a := range clientAddresses(n.clients) {
+			fmt.Fprintf(&s, "ip address add %s dev lo\n", netip.PrefixFrom(a, a.BitLen()))
+		}
+		for _, a := range n.addresses {
+			fmt.Fprintf(&s, "ip %s route add default via %s table %d\n", flag(a), a, 100+i)
+			fmt.Fprintf(&s, "ip %s rule add from %s lookup %d\n", flag(a), n.clientsLike(a), 100+i)
+		}
+	}
+	return s.String() + "exec /conformance agent\n"
+}
+
+func flag(a netip.Addr) string {
+	if a.Is4() {
+		return "-4"
+	}
+	return "-6"
+}
+
+// clientsLike are the clients of the family of an address.
+func (n *outsideNode) clientsLike(a netip.Addr) netip.Prefix {
+	return n.clients[slices.IndexFunc(n.clients, func(p netip.Prefix) bool { return p.Addr().Is4() == a.Is4() })]
+}
+
+// route tells every node the way back to the clients: by the node that is their gateway, and that one by the container.
+func (o *Outside) route(ctx context.Context) error {
+	text, err := o.run(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{.GlobalIPv6Address}}{{end}}", o.name)
+	if err != nil {
+		return err
+	}
+	var own []netip.Addr
+	for _, field := range strings.Fields(text) {
+		a, err := netip.ParseAddr(field)
+		if err != nil {
+			return fmt.Errorf("address of the container: %w", err)
+		}
+		own = append(own, a)
+	}
+	for _, gateway := range o.nodes {
+		for _, address := range gateway.addresses {
+			for _, n := range o.nodes {
+				by := address
+				if n.String() == gateway.String() {
+					i := slices.IndexFunc(own, func(a netip.Addr) bool { return a.Is4() == address.Is4() })
+					if i < 0 {
+						return fmt.Errorf("the container has no address of the family of %s", address)
+					}
+					by = own[i]
+				}
+				if err := n.CommandContext(ctx, "ip", flag(by), "route", "replace", gateway.clientsLike(address).String(), "via", by.String()).Run(); err != nil {
+					return fmt.Errorf("route on node %s: %w", n, explained(err, nil))
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// answers waits until the agent does.
+func (o *Outside) answers(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, o.URL+agent.PathLivez, nil)
+		if err != nil {
+			return err
+		}
+		response, err := http.DefaultClient.Do(request)
+		if err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+			err = errors.New(response.Status)
+		}
+		select {
+		case <-ctx.Done():
+			said, _ := o.run(context.WithoutCancel(ctx), "logs", "--tail", "5", o.name)
+			return fmt.Errorf("the agent does not answer: %w: %s", err, said)
+		case <-time.After(polling):
+		}
+	}
+}
+
+// Remove removes the container and the routes to it. That there is none is no error.
+func (o *Outside) Remove(ctx context.Context) error {
+	for _, n := range o.nodes {
+		for _, gateway := range o.nodes {
+			for _, a := range gateway.addresses {
+				_ = n.CommandContext(ctx, "ip", flag(a), "route", "delete", gateway.clientsLike(a).String()).Run() // there is none, or the node goes as well
+			}
+		}
+	}
+	_, err := o.run(ctx, "rm", "--force", "--volumes", o.name)
+	return err
+}
+
+// nodes are those of Kubernetes.
+func (k *Kind) nodes() ([]nodes.Node, error) {
+	all, err := k.library.ListNodes(k.name)
+	if err != nil {
+		return nil, explained(err, nil)
+	}
+	var out []nodes.Node
+	for _, n := range all {
+		role, err := n.Role()
+		if err != nil {
+			return nil, explained(err, nil)
+		}
+		if role == constants.ControlPlaneNodeRoleValue || role == constants.WorkerNodeRoleValue {
+			out = append(out, n)
+		}
+	}
+	return out, nil
+}
