@@ -73,7 +73,7 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 	probes := make([]candidate.Probe, len(cases))
 	for i := range cases {
 		if probes[i] = cases[i].probe(); within == 0 && !cases[i].Want.Silent {
-			probes[i].Timeout = lossTimeout
+			probes[i].Timeout = LossTimeout
 		}
 	}
 	var passed time.Duration // on the candidate's clock
@@ -232,9 +232,9 @@ func (n *Network) Send(ctx context.Context, probes ...candidate.Probe) [][]candi
 	return outcomes
 }
 
-// lossTimeout is the silence that counts as a loss where every single shot counts: what is demanded is not looked at again, so it is longer than a loaded
+// LossTimeout is the silence that counts as a loss where every single shot counts: what is demanded is not looked at again, so it is longer than a loaded
 // machine may leave a backend without its turn, and than TCP takes to repeat itself.
-const lossTimeout = 15 * time.Second
+const LossTimeout = 15 * time.Second
 
 // During sends the shots of the probe one after the other, over and over, while change runs: at least once before it begins and once
 // after it has ended. It returns all outcomes in order.
@@ -244,7 +244,7 @@ func (n *Network) During(ctx context.Context, probe candidate.Probe, change func
 		probe.Protocol = corev1.ProtocolTCP
 	}
 	if probe.Timeout == 0 {
-		probe.Timeout = lossTimeout
+		probe.Timeout = LossTimeout
 	}
 	outcomes := n.Send(ctx, probe)[0]
 	stop, done := make(chan struct{}), make(chan []candidate.Outcome)

@@ -58,7 +58,7 @@ func (v *visitors) connect(ctx context.Context) (before, now []candidate.Outcome
 	ginkgo.GinkgoHelper()
 	probes := make([]candidate.Probe, len(v.clients))
 	for i, c := range v.clients {
-		probes[i] = candidate.Probe{From: c, To: v.to, Protocol: corev1.ProtocolTCP}
+		probes[i] = candidate.Probe{From: c, To: v.to, Protocol: corev1.ProtocolTCP, Timeout: check.LossTimeout}
 	}
 	before = v.met
 	v.met = nil

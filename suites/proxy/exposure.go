@@ -154,7 +154,7 @@ func inTurn(i int) corev1.Protocol {
 func ownAddress(ctx context.Context, net *check.Network, client candidate.Client, pod candidate.Pod) netip.Addr {
 	ginkgo.GinkgoHelper()
 	to := netip.AddrPortFrom(check.Address(pod.Addresses, net.PrimaryFamily()), check.BackendPort)
-	o := net.Send(ctx, candidate.Probe{From: client, To: to, Protocol: corev1.ProtocolTCP})[0][0]
+	o := net.Send(ctx, candidate.Probe{From: client, To: to, Protocol: corev1.ProtocolTCP, Timeout: check.LossTimeout})[0][0]
 	if o.Result != candidate.Answered {
 		check.Abort("the client in the %s does not reach pod %s at %s: %s", client, pod.Name, to, o.Result)
 	}
