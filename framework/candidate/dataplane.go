@@ -161,6 +161,8 @@ type Probe struct {
 	Interval time.Duration `json:"interval,omitempty"`
 	// Timeout is how long silence may last before the outcome is Dropped; 0 is DefaultProbeTimeout.
 	Timeout time.Duration `json:"timeout,omitempty"`
+	// Repeats is how often a datagram that is not answered is sent again within the timeout. What is lost of a connection is repeated by the kernel.
+	Repeats int `json:"repeats,omitempty"`
 }
 
 // DefaultProbeTimeout is many times what a loaded machine needs to answer between two network namespaces.

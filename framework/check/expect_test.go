@@ -250,6 +250,30 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Dropped) }
 		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
 	}, judged{verdict: Unknown, reason: "positive control: "})
+	lossy := func(every int, patient bool) func(candidate.Probe, int) candidate.Outcome {
+		return func(p candidate.Probe, shot int) candidate.Outcome {
+			if p.To == vip && shot%every == every-1 && (p.Timeout != LossTimeout || !patient) {
+				return met(candidate.Dropped)
+			}
+			return by("a")
+		}
+	}
+	it("is not violated by a packet that is lost once", func(ctx context.Context, net *Network) {
+		script.shots = lossy(24, true)
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})
+	}, judged{verdict: Conformant, look: func(t *testing.T, f finding) {
+		if !slices.ContainsFunc(f.Evidence, func(e Evidence) bool { return e.Name == "lost packets" }) {
+			t.Errorf("the loss is not among the evidence: %+v", f.Evidence)
+		}
+	}})
+	it("is violated by packets that are lost again", func(ctx context.Context, net *Network) {
+		script.shots = lossy(24, false)
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})
+	}, judged{verdict: NonConformant, message: []string{"23× by a", "1× dropped"}})
+	it("is violated by many packets that are lost, which are not sent again", func(ctx context.Context, net *Network) {
+		script.shots = lossy(4, true)
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})
+	}, judged{verdict: NonConformant, message: []string{"18× by a", "6× dropped"}})
 	it("is undecided by a prober that is broken", func(ctx context.Context, net *Network) {
 		script.shots = func(_ candidate.Probe, shot int) candidate.Outcome {
 			if shot == 1 {

@@ -276,7 +276,7 @@ func (c *connection) exchange(probe *candidate.Probe, o *candidate.Outcome) erro
 	case probe.Path != "":
 		return c.get(probe, o)
 	case probe.Protocol == corev1.ProtocolUDP:
-		return c.askDatagram(o)
+		return c.askDatagram(probe, o)
 	}
 	return c.askLine(o)
 }
@@ -319,15 +319,25 @@ func (c *connection) askLine(o *candidate.Outcome) error {
 	}
 }
 
-func (c *connection) askDatagram(o *candidate.Outcome) error {
+func (c *connection) askDatagram(probe *candidate.Probe, o *candidate.Outcome) error {
 	if err := c.socket.forget(); err != nil {
 		return err
 	}
 	request := token()
-	// A filter on the way out makes EPERM, whether it drops the datagram or answers with an ICMP error, which then comes: wait for it.
-	if _, err := io.WriteString(c.socket, request); err != nil && !errors.Is(err, networkError{unix.EPERM}) {
-		return err
+	c.socket.timeout = probe.Timeout / time.Duration(1+max(0, probe.Repeats))
+	for sent := 0; ; sent++ {
+		// A filter on the way out makes EPERM, whether it drops the datagram or answers with an ICMP error, which then comes: wait for it.
+		if _, err := io.WriteString(c.socket, request); err != nil && !errors.Is(err, networkError{unix.EPERM}) {
+			return err
+		}
+		if err := c.awaitDatagram(request, o); !errors.Is(err, errSilence) || sent >= probe.Repeats {
+			return err
+		}
 	}
+}
+
+// awaitDatagram waits for the answer to a request.
+func (c *connection) awaitDatagram(request string, o *candidate.Outcome) error {
 	datagram := make([]byte, maxLine)
 	for {
 		n, err := c.socket.Read(datagram)

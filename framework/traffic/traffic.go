@@ -20,7 +20,7 @@
 //
 // Ask puts a question to a DNS server.
 //
-// A shot is a single datagram, or a connection of which the kernel repeats what is lost.
+// A shot is a datagram, a single one unless the probe says otherwise, or a connection of which the kernel repeats what is lost.
 //
 // Sockets exist on Linux only; elsewhere Serve fails and every outcome is Broken.
 package traffic
