@@ -20,7 +20,7 @@ in them. Nothing else is touched. Do not call it while a run goes on.`,
 			if kubeconfig == "" {
 				return usage("cleanup needs --kubeconfig")
 			}
-			removed, err := cluster.Cleanup(cmd.Context(), kubeconfig)
+			removed, err := cluster.Cleanup(cmd.Context(), kubeconfig, 0)
 			for _, name := range removed {
 				fmt.Fprintln(cmd.OutOrStdout(), "namespace", name)
 			}

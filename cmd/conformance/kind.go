@@ -417,7 +417,7 @@ func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig, outside string) 
 // arguments are those of the process that judges the i-th cluster.
 func (r *kindRun) arguments(i int, kubeconfig, outside string) []string {
 	args := []string{
-		"run", "--tier", "cluster", "--tier-name", "kind", "--kubeconfig", kubeconfig, "--service-cidr", r.cidrs[i],
+		"run", "--tier", "cluster", "--tier-name", "kind", "--allow-disruptive", "--kubeconfig", kubeconfig, "--service-cidr", r.cidrs[i],
 		"--report-dir", r.partDir(i), "--seed", strconv.FormatInt(r.seed, 10),
 	}
 	add := func(flag string, values ...string) {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 
 	"github.com/spf13/pflag"
@@ -23,6 +24,7 @@ type tierFlags struct {
 	kubeconfig string
 	agentImage string
 	outside    string // file
+	disruptive bool
 	tierName   string // in reports; set by tier kind for the process that judges
 	proxy      lab.ProxyOptions
 	kind       kindFlags
@@ -37,6 +39,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
 	flags.StringVar(&f.agentImage, "agent-image", "", "image of the pods that checks of traffic start in a cluster, as its nodes can pull it or have it")
 	flags.StringVar(&f.outside, "outside", "", "file that tells where an agent outside of the cluster is, for --tier cluster: its url, token and gateways")
+	flags.BoolVar(&f.disruptive, "allow-disruptive", false, "let checks on tier cluster do what others could feel: have the cluster make load balancers")
 	flags.StringVar(&f.tierName, "tier-name", "", "name of the tier in reports")
 	_ = flags.MarkHidden("tier-name")
 	f.kind.register(flags)
@@ -64,6 +67,8 @@ func (f *tierFlags) validate() error {
 		return usage("--proxy-command is for --tier lab")
 	case f.agentImage != "" && f.tier != "cluster" && f.tier != "kind":
 		return usage("--agent-image is for --tier cluster and --tier kind")
+	case f.disruptive && f.tier != "cluster":
+		return usage("--allow-disruptive is for --tier cluster; on the others nobody could feel anything")
 	case f.outside != "" && (f.tier != "cluster" || f.agentImage == ""):
 		return usage("--outside is for --tier cluster with an --agent-image")
 	case f.kubeconfig != "" && f.tier != "cluster":
@@ -99,14 +104,14 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 	case "lab":
 		return openLab(ctx, out, f.labOptions(traffic))
 	case "cluster":
-		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, Tier: f.tierName}
+		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, AllowDisruptive: f.disruptive, Tier: f.tierName}
 		if f.outside != "" {
 			var err error
 			if o.Outside, err = cluster.ReadOutside(f.outside); err != nil {
 				return nil, usage("%w", err)
 			}
 		}
-		return openCluster(ctx, o, serviceCIDRs)
+		return openCluster(ctx, out, o, serviceCIDRs)
 	}
 	faults, err := fault.Parse(f.faults...)
 	if err != nil {
@@ -128,7 +133,7 @@ func (f *tierFlags) labOptions(traffic bool) lab.Options {
 	return o
 }
 
-func openCluster(ctx context.Context, o cluster.Options, serviceCIDRs []string) (candidate.Candidate, error) {
+func openCluster(ctx context.Context, out io.Writer, o cluster.Options, serviceCIDRs []string) (candidate.Candidate, error) {
 	if len(serviceCIDRs) > 1 {
 		return nil, usage("a cluster has one Service range (or two joined by a comma), not %d", len(serviceCIDRs))
 	}
@@ -140,6 +145,12 @@ func openCluster(ctx context.Context, o cluster.Options, serviceCIDRs []string) 
 		o.ServiceCIDRs = ranges
 	}
 	c, err := cluster.Open(ctx, o)
+	if err == nil && o.Tier == "" { // a cluster that was made for the run has nothing of others
+		var left []string
+		if left, err = cluster.Cleanup(ctx, o.Kubeconfig, cluster.NoRunLasts); len(left) > 0 {
+			fmt.Fprintf(out, "removed %d namespaces that a run which was killed had left\n", len(left))
+		}
+	}
 	if err != nil {
 		if e := interrupted(ctx, err); e != nil {
 			return nil, e

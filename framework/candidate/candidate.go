@@ -41,6 +41,9 @@ type Description struct {
 	Capabilities []spec.Capability `json:"capabilities"`
 	// Declarations say what the implementation does where the specification leaves room, see spec.Declarables.
 	Declarations map[spec.Declarable]string `json:"declarations,omitempty"`
+	// Careful says that others use the candidate, who could feel what goes beyond pods and Services of the usual kind: no request may have it make load
+	// balancers, which cost something.
+	Careful bool `json:"careful,omitempty"`
 	// Patience is how many times longer than elsewhere things may take here, for a machine that is emulated; 0 is 1.
 	Patience int `json:"patience,omitempty"`
 	// ProxyMode is the mode of kube-proxy on the shared nodes (iptables, nftables, ipvs), where it is kube-proxy and can be seen.

@@ -31,6 +31,7 @@ type ControlPlane struct {
 	base      string
 	agent     string
 	exclusive bool
+	careful   bool
 	random    *rand.Rand
 	journal   journal
 	serial    atomic.Int64
@@ -38,7 +39,7 @@ type ControlPlane struct {
 	spaces    []string
 }
 
-func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string) (*ControlPlane, error) {
+func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string, careful bool) (*ControlPlane, error) {
 	config, err := restConfig(lease.Access())
 	if err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string) 
 	if err != nil {
 		return nil, err
 	}
-	cp := &ControlPlane{lease: lease, config: config, http: client, base: config.Host, agent: config.UserAgent, exclusive: d.exclusive, random: seeded(d.Name + cidr)}
+	cp := &ControlPlane{lease: lease, config: config, http: client, base: config.Host, agent: config.UserAgent, exclusive: d.exclusive, careful: careful, random: seeded(d.Name + cidr)}
 	if cp.client, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
 		return nil, err
 	}

@@ -156,6 +156,9 @@ func (cp *ControlPlane) Arrange(ctx context.Context, svc *corev1.Service) *corev
 // malformed requests and other resources.
 func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
+	if cp.careful && makesLoadBalancer(body, options) {
+		ginkgo.Skip("it would have the cluster make a load balancer, which others could feel and somebody pays for: --allow-disruptive lets it")
+	}
 	a, err := cp.roundTrip(ctx, method, path, contentType, body, options)
 	if err != nil {
 		Abort("%s %s: %v", method, path, err)
@@ -165,6 +168,16 @@ func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string
 		Abort("%s (fixtures/rbac.yaml has the rights that a run needs)", a)
 	}
 	return a
+}
+
+// makesLoadBalancer reports whether the request is about a Service of type LoadBalancer that is left to the load balancers of the cluster: whatever the form of
+// the body, it has the name of the type in it, and that of the field that names an implementation if it leaves the Service to another one.
+func makesLoadBalancer(body []byte, options []RequestOption) bool {
+	query := url.Values{}
+	for _, o := range options {
+		o(query)
+	}
+	return bytes.Contains(body, []byte(corev1.ServiceTypeLoadBalancer)) && !bytes.Contains(body, []byte("loadBalancerClass")) && query.Get("dryRun") == ""
 }
 
 // send is Do for requests that a server in order always decides: overload and unavailability abort the check.

@@ -15,9 +15,12 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// Cleanup removes what runs that were killed have left in the cluster: every namespace with their label, and with it all that is in it. It waits until
-// the namespaces are gone and returns their names. A run that goes on at the same time loses what it works with.
-func Cleanup(ctx context.Context, kubeconfig string) (removed []string, err error) {
+// NoRunLasts is the age from which a namespace of a run is taken for one that a killed run has left.
+const NoRunLasts = 3 * time.Hour
+
+// Cleanup removes what runs that were killed have left in the cluster: every namespace with their label that is older, and with it all that is in it. It waits until
+// the namespaces are gone and returns their names. A run that goes on at the same time loses what it works with, unless it is younger.
+func Cleanup(ctx context.Context, kubeconfig string, older time.Duration) (removed []string, err error) {
 	config, err := load(kubeconfig)
 	if err != nil {
 		return nil, err
@@ -27,6 +30,10 @@ func Cleanup(ctx context.Context, kubeconfig string) (removed []string, err erro
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
 	}
+	return cleanup(ctx, client, older)
+}
+
+func cleanup(ctx context.Context, client kubernetes.Interface, older time.Duration) (removed []string, err error) {
 	left, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: candidate.RunLabel})
 	if err != nil {
 		return nil, fmt.Errorf("list the namespaces of runs: %w", err)
@@ -34,6 +41,9 @@ func Cleanup(ctx context.Context, kubeconfig string) (removed []string, err erro
 	errs := make([]error, len(left.Items))
 	var gone sync.WaitGroup
 	for i := range left.Items {
+		if time.Since(left.Items[i].CreationTimestamp.Time) < older {
+			continue
+		}
 		gone.Go(func() { errs[i] = removeNamespace(ctx, client, left.Items[i].Name) })
 		removed = append(removed, left.Items[i].Name)
 	}

@@ -39,6 +39,8 @@ type Options struct {
 	AgentImage string
 	// Outside is an agent outside of the cluster; nil is a cluster without clients there.
 	Outside *Outside
+	// AllowDisruptive lets checks do what others who use the cluster could feel.
+	AllowDisruptive bool
 	// Tier is the name of the tier in reports; empty is "cluster".
 	Tier string
 }
@@ -86,7 +88,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	c.hostPort.Store(int64(mathrand.IntN(hostPorts))) // another run may be at work on the same nodes
 	c.description = candidate.Description{
-		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Components: map[string]string{"go": version.GoVersion},
+		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Components: map[string]string{"go": version.GoVersion},
 	}
 	told, err := serviceCIDRs(ctx, client)
 	switch {

@@ -33,6 +33,7 @@ func TestReportFollowsItsSchema(t *testing.T) {
 			Implementation: "kubernetes", Version: "v1.37.1", Tier: "lab", Capabilities: spec.Capabilities,
 			Declarations: map[spec.Declarable]string{spec.NoEndpoints: "reject"},
 			ProxyMode:    "ipvs",
+			Careful:      true,
 			Components:   map[string]string{"etcd": "3.6"}, Faults: []string{"f"},
 		},
 		Expectations: Expectations{Deviations: []Expectation{known, passing}},
