@@ -20,6 +20,10 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" || os.Getenv("CONFORMANCE_WORKER") != "" {
 		main()
 	}
+	if os.Getenv(asRecorder) != "" {
+		os.Exit(recordChecks())
+	}
+	os.Unsetenv("KUBERNETES_SERVICE_HOST") // or a test in a pod could judge the cluster that it runs in
 	os.Exit(m.Run())
 }
 

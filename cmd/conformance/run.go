@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,8 @@ type runFlags struct {
 	expectations string
 	declared     string // file
 	seed         int64
+	printReport  bool
+	sonobuoy     sonobuoyFlags
 }
 
 func newRun() *cobra.Command {
@@ -46,9 +49,16 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
   conformance run --tier kind --service-cidr 10.96.0.0/24 --service-cidr 10.96.0.0/20,fd00:10:96::/112
   conformance run --fault lower-band-first`,
 		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			run := func() error { return f.run(cmd.Context(), cmd.OutOrStdout()) }
+			if f.sonobuoy.on {
+				return f.forSonobuoy(cmd.OutOrStdout(), cmd.Flags(), run)
+			}
+			return run()
+		},
 	}
 	f.tierFlags.register(cmd.Flags())
+	f.sonobuoy.register(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Suites, "suite", nil, "suites to run (default all)")
 	flags.StringSliceVar(&f.Focus, "focus", nil, "requirement IDs or globs on them, such as 'alloc-*' (default all)")
@@ -57,6 +67,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	flags.BoolVar(&f.Slow, "slow", false, "also run slow checks: fill a /20 and a /16")
 	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 12 on a lab with traffic, 8 on a cluster with traffic, 4 elsewhere)")
 	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for junit_01.xml and report.json")
+	flags.BoolVar(&f.printReport, "print-report", false, "also print report.json, on one line that begins with {\"schemaVersion\": for a pod, whose files are gone when it ends")
 	flags.StringVar(&f.expectations, "expectations", "", "file of known deviations (default: the published list for the candidate); \"none\" uses no list")
 	flags.StringVar(&f.declared, "implementation", "", "file in which an implementation says which features it claims and what it does where the specification leaves room (fixtures/implementation.example.yaml)")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of random choices (default: a new one, printed)")
@@ -139,10 +150,12 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 
 	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations}
 	progress := runner.NewProgress(out, terminal, planned)
+	f.sonobuoy.progress.Expect(planned)
 	var results []check.Result
 	var lost error
 	err = runner.Run(ctx, runner.Options{Selection: f.Selection, Candidate: c, Parallel: f.workers(), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
 		progress.Event(e)
+		f.sonobuoy.told(e)
 		if e.Result == nil {
 			return
 		}
@@ -166,6 +179,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	r.WriteSummary(out, palette)
 	if len(paths) > 0 && f.tierName == "" { // else they are merged and go
 		fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
+	}
+	if f.printReport {
+		writeErr = errors.Join(writeErr, json.NewEncoder(out).Encode(r))
 	}
 	if err = errors.Join(err, lost, writeErr); err != nil {
 		return harness("%w", err)
@@ -192,6 +208,9 @@ func (f *runFlags) validate() error {
 		if _, err := parseServiceCIDR(entry); err != nil {
 			return usage("--service-cidr %s: %w", entry, err)
 		}
+	}
+	if f.printReport && f.tier == "kind" {
+		return usage("--print-report is for the other tiers: the report of --tier kind is on this machine")
 	}
 	return f.tierFlags.validate()
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 
 	"github.com/spf13/pflag"
 
@@ -36,7 +37,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
 	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
 	registerProxy(flags, &f.proxy)
-	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster")
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default in a pod: its service account)")
 	flags.StringVar(&f.agentImage, "agent-image", "", "image of the pods that checks of traffic start in a cluster, as its nodes can pull it or have it")
 	flags.StringVar(&f.outside, "outside", "", "file that tells where an agent outside of the cluster is, for --tier cluster: its url, token and gateways")
 	flags.BoolVar(&f.disruptive, "allow-disruptive", false, "let checks on tier cluster do what others could feel: have the cluster make load balancers")
@@ -73,8 +74,8 @@ func (f *tierFlags) validate() error {
 		return usage("--outside is for --tier cluster with an --agent-image")
 	case f.kubeconfig != "" && f.tier != "cluster":
 		return usage("--kubeconfig is for --tier cluster")
-	case f.kubeconfig == "" && f.tier == "cluster":
-		return usage("--tier cluster needs --kubeconfig")
+	case f.kubeconfig == "" && f.tier == "cluster" && os.Getenv("KUBERNETES_SERVICE_HOST") == "":
+		return usage("--tier cluster needs --kubeconfig, unless it runs in a pod of the cluster")
 	}
 	if err := f.kind.validate(f.tier, f.proxy.Mode); err != nil {
 		return err

@@ -1,0 +1,105 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+
+	"github.com/spf13/pflag"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/sonobuoy"
+)
+
+// sonobuoyFlags make a run a plugin of Sonobuoy.
+type sonobuoyFlags struct {
+	on       bool
+	progress *sonobuoy.Progress // nil if it is off
+}
+
+func (s *sonobuoyFlags) register(flags *pflag.FlagSet) {
+	flags.BoolVar(&s.on, "sonobuoy", false, "run as a plugin of Sonobuoy: reports go to its folder of results, news of the progress to its worker")
+}
+
+// told tells Sonobuoy of an event of the run.
+func (s *sonobuoyFlags) told(e check.Event) {
+	if e.Result == nil || e.Result.Reason == check.Interrupted {
+		return
+	}
+	named := report.CheckVerdict{Result: *e.Result}
+	failed := e.Result.Verdict == check.NonConformant || e.Result.Verdict == check.Unknown // which JUnit has as a failure or an error
+	s.progress.Done(named.DisplayName(), failed, string(e.Result.Verdict))
+}
+
+// forSonobuoy runs, and then hands over what there is, whatever came of it: nobody but Sonobuoy looks at the pod. The error is that of the run.
+func (f *runFlags) forSonobuoy(out io.Writer, flags *pflag.FlagSet, run func() error) (err error) {
+	results, err := sonobuoy.OpenResults()
+	if err != nil {
+		return usage("--sonobuoy: %w", err)
+	}
+	named := flags.Changed("report-dir")
+	f.reportDir = results.ReportDir()
+	f.sonobuoy.progress = sonobuoy.StartProgress()
+	defer func() {
+		panicked := recover()
+		if panicked != nil {
+			err = harness("the program panicked: %v\n%s", panicked, debug.Stack())
+		}
+		outcome := outcomeOf(f.reportDir, err)
+		message, _, _ := strings.Cut(outcome.Text, "\n")
+		if lost := f.sonobuoy.progress.Stop(message); lost != nil {
+			fmt.Fprintln(os.Stderr, "conformance:", lost)
+		}
+		if handing := handOver(results, out, outcome); handing != nil {
+			err = harness("%w", errors.Join(err, handing))
+		}
+		if panicked != nil {
+			panic(panicked)
+		}
+	}()
+	switch {
+	case named:
+		return usage("--report-dir: with --sonobuoy the reports are in Sonobuoy's folder of results")
+	case f.tier == "lab" || f.tier == "kind":
+		return usage("--sonobuoy is for a pod of a cluster, which tier %s does not judge: use --tier cluster", f.tier)
+	}
+	return run()
+}
+
+// handOver gives Sonobuoy the reports, as far as there are any, and the outcome.
+func handOver(results *sonobuoy.Results, out io.Writer, outcome sonobuoy.Outcome) error {
+	whole, err := results.WriteOutcome(outcome)
+	if err != nil {
+		return err
+	}
+	dir := results.ReportDir()
+	archive, err := results.Submit(filepath.Join(dir, report.JUnitFile), filepath.Join(dir, report.JSONFile), whole)
+	if err == nil {
+		fmt.Fprintf(out, "results for Sonobuoy: %s\n", archive)
+	}
+	return err
+}
+
+// outcomeOf is how a run ended that returned the error and has left its report, if there is one, in the folder.
+func outcomeOf(dir string, err error) sonobuoy.Outcome {
+	code, text := report.ExitConformant, ""
+	if err != nil {
+		code, text = report.ExitUsage, err.Error()
+		if e := (*exitError)(nil); errors.As(err, &e) {
+			code = e.code
+		}
+	}
+	if r, reading := report.Read(dir); reading == nil && text == "" {
+		text = r.VerdictLine()
+		if r.Interrupted {
+			text = fmt.Sprintf("interrupted, %d checks did not run; so far: %s", r.NotRun, text)
+		}
+	}
+	failed := code == report.ExitNonConformant
+	return sonobuoy.Outcome{Failed: failed, Broken: !failed && code != report.ExitConformant, Text: text}
+}
