@@ -85,7 +85,7 @@ func (f *tierFlags) validate() error {
 
 // registerProxy adds the flags that choose what runs on the nodes of the lab.
 func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
-	flags.StringVar(&o.Mode, "proxy-mode", "", "mode of kube-proxy in the lab or in kind clusters: iptables, nftables or ipvs (default iptables)")
+	flags.StringVar(&o.Mode, "proxy-mode", "", "mode of kube-proxy: iptables, nftables or ipvs (default iptables)")
 	flags.StringVar(&o.Command, "proxy-command", "", "program to run on each node of the lab instead of kube-proxy, by a shell; {kubeconfig}, {node} and {pod-cidr} are filled in")
 }
 

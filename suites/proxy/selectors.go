@@ -51,24 +51,30 @@ func hasNoEndpointsObject(ctx context.Context, net *check.Network, svc *corev1.S
 
 var _ = ginkgo.Describe("the selector of a Service", func() {
 	check.It(spec.ProxySelectorAllLabels, "selects the pods of its namespace that have every label", func(ctx context.Context, net *check.Network) {
-		both := []candidate.Pod{
-			labelled(ctx, net, map[string]string{"app": "shop", "tier": "front"}),
-			labelled(ctx, net, map[string]string{"app": "shop", "tier": "front", "more": "yes"}),
+		labels := []map[string]string{
+			{"app": "shop", "tier": "front"}, {"app": "shop", "tier": "front", "more": "yes"},
+			{"app": "shop"}, {"tier": "front"}, {"app": "shop", "tier": "back"}, nil,
 		}
-		labelled(ctx, net, map[string]string{"app": "shop"})
-		labelled(ctx, net, map[string]string{"tier": "front"})
-		labelled(ctx, net, map[string]string{"app": "shop", "tier": "back"})
-		labelled(ctx, net, nil)
-		net.Start(ctx, candidate.Pod{
-			PodName: candidate.PodName{Namespace: net.NewNamespace(ctx)}, Node: net.Node(0), Labels: map[string]string{"app": "shop", "tier": "front"},
-		})
+		pods := make([]candidate.Pod, len(labels))
+		var client candidate.Client
+		starts := []func(){
+			func() { client = net.ClientPod(ctx, net.Node(0)) },
+			func() {
+				net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Namespace: net.NewNamespace(ctx)}, Node: net.Node(0), Labels: labels[0]})
+			},
+		}
+		for i := range labels {
+			starts = append(starts, func() { pods[i] = labelled(ctx, net, labels[i]) })
+		}
+		check.Concurrently(len(starts), func(i int) { starts[i]() })
+		both := pods[:2:2]
 		svc := net.Expose(ctx, exposed("shop", check.With(func(s *corev1.Service) { s.Spec.Selector = map[string]string{"app": "shop", "tier": "front"} })))
 		lists(ctx, net, svc, "the Service is created", both...)
 		// The last pod shows that the controllers have seen those before it.
 		both = append(both, labelled(ctx, net, map[string]string{"app": "shop", "tier": "front"}))
 		lists(ctx, net, svc, "a pod with all labels is started", both...)
 		net.Expect(ctx, "a pod with all labels is started",
-			check.Case{From: net.ClientPod(ctx, net.Node(0)), To: check.At(svc, exposedPort), Want: check.AnsweredByEach(both...)})
+			check.Case{From: client, To: check.At(svc, exposedPort), Want: check.AnsweredByEach(both...)})
 	})
 
 	check.It(spec.ProxySelectorAllLabels, "follows labels that change", func(ctx context.Context, net *check.Network) {
