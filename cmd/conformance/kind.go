@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -17,6 +18,7 @@ import (
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/pflag"
+	"k8s.io/utils/ptr"
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/agent/image"
@@ -34,6 +36,7 @@ type kindFlags struct {
 	alive     int
 	keep      bool
 	reuse     string
+	files     []string
 }
 
 const (
@@ -44,6 +47,7 @@ const (
 
 func (k *kindFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&k.nodeImage, "node-image", "", "image of the nodes of tier kind, of the Kubernetes version that is wanted (default kind's own)")
+	flags.StringArrayVar(&k.files, "kind-cluster", nil, "file that describes a kind cluster (fixtures/kind), instead of --service-cidr and --proxy-mode; repeat it for more")
 	flags.IntVar(&k.workers, "workers", defaultWorkers, "number of nodes of a kind cluster beside its control plane")
 	flags.IntVar(&k.alive, "kind-parallel", defaultAlive, "how many kind clusters there are at a time: the next one is made while one is judged")
 	flags.BoolVar(&k.keep, "keep", false, "leave the kind clusters, and print where their kubeconfigs are")
@@ -52,14 +56,16 @@ func (k *kindFlags) register(flags *pflag.FlagSet) {
 
 // validate finds what contradicts; anything is wrong if the tier is another one.
 func (k *kindFlags) validate(tier, proxyMode string) error {
-	set := k.nodeImage != "" || k.workers != defaultWorkers || k.alive != defaultAlive || k.keep || k.reuse != ""
+	set := k.nodeImage != "" || k.workers != defaultWorkers || k.alive != defaultAlive || k.keep || k.reuse != "" || len(k.files) > 0
 	switch {
 	case set && tier != "kind":
-		return usage("--node-image, --workers, --kind-parallel, --keep and --reuse are for --tier kind")
+		return usage("--node-image, --workers, --kind-cluster, --kind-parallel, --keep and --reuse are for --tier kind")
 	case k.alive < 1:
 		return usage("--kind-parallel %d: at least one cluster is needed", k.alive)
-	case k.reuse != "" && (k.nodeImage != "" || k.workers != defaultWorkers || k.alive != defaultAlive || k.keep || proxyMode != ""):
-		return usage("--reuse takes a cluster as it is: leave out --node-image, --workers, --proxy-mode, --kind-parallel and --keep")
+	case k.reuse != "" && (k.nodeImage != "" || k.workers != defaultWorkers || k.alive != defaultAlive || k.keep || len(k.files) > 0 || proxyMode != ""):
+		return usage("--reuse takes a cluster as it is: leave out --node-image, --workers, --kind-cluster, --proxy-mode, --kind-parallel and --keep")
+	case len(k.files) > 0 && proxyMode != "":
+		return usage("--proxy-mode: with --kind-cluster the files say it (proxyMode)")
 	}
 	return nil
 }
@@ -69,8 +75,9 @@ func (k *kindFlags) validate(tier, proxyMode string) error {
 type kindRun struct {
 	*runFlags
 	out     io.Writer
-	cidrs   []string // one a cluster
-	dir     string   // of kubeconfigs
+	cidrs   []string      // one a cluster
+	files   []clusterFile // one a cluster, or none
+	dir     string        // of kubeconfigs
 	id      string
 	checks  []check.Declaration
 	broken  error  // of processes that judged
@@ -86,6 +93,16 @@ type made struct {
 
 func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Palette, expectations report.Expectations) error {
 	r := &kindRun{runFlags: f, out: out, cidrs: f.ServiceCIDRs, id: strings.ToLower(rand.Text()[:6]), checks: check.Declarations()}
+	if len(r.cidrs) > 0 && len(f.kind.files) > 0 {
+		return usage("--service-cidr: with --kind-cluster the files say it (serviceCIDR)")
+	}
+	for _, path := range f.kind.files {
+		file, err := readClusterFile(path)
+		if err != nil {
+			return usage("--kind-cluster: %w", err)
+		}
+		r.files, r.cidrs = append(r.files, file), append(r.cidrs, file.ServiceCIDR)
+	}
 	if len(r.cidrs) == 0 {
 		r.cidrs = []string{defaultServiceCIDR}
 	}
@@ -212,9 +229,14 @@ func (r *kindRun) logsDir(i int) string { return filepath.Join(r.reportDir, "log
 
 func (r *kindRun) options(i int) (kindcluster.Options, error) {
 	ranges, err := parseServiceCIDR(r.cidrs[i])
-	return kindcluster.Options{
+	o := kindcluster.Options{
 		Name: r.clusterName(i), NodeImage: r.kind.nodeImage, ServiceCIDRs: ranges, ProxyMode: r.proxy.Mode, Workers: r.kind.workers,
-	}, err
+	}
+	if i < len(r.files) {
+		file := r.files[i]
+		o.ProxyMode, o.NodeImage, o.Workers = file.ProxyMode, cmp.Or(file.NodeImage, o.NodeImage), ptr.Deref(file.Workers, o.Workers)
+	}
+	return o, err
 }
 
 func (r *kindRun) create(ctx context.Context, i int) (made, error) {

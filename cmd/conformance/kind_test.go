@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,6 +16,11 @@ import (
 
 func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
 	dir := t.TempDir()
+	for name, text := range map[string]string{"junk.yaml": "range: 10.96.0.0/24", "bad.yaml": "serviceCIDR: \"10.96\"\nproxyMode: magic"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, c := range []struct{ args, want string }{
 		{"run --workers 3", "are for --tier kind"},
 		{"run --tier cluster --kubeconfig x --keep", "are for --tier kind"},
@@ -30,6 +37,14 @@ func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
 		{"run --tier kind --service-cidr 10.96.0.0/29", "too small"},
 		{"run --tier kind --service-cidr 10.96.0.0/24 --service-cidr 10.244.0.0/16", "overlaps that of the pods"},
 		{"run --tier lab --agent-image x", "--agent-image is for"},
+		{"run --tier lab --kind-cluster x", "are for --tier kind"},
+		{"run --tier kind --kind-cluster none.yaml", "read the description of a cluster"},
+		{"run --tier kind --kind-cluster junk.yaml", "unknown field \"range\""},
+		{"run --tier kind --kind-cluster bad.yaml", "bad.yaml: serviceCIDR: \"10.96\" is not a range"},
+		{"run --tier kind --kind-cluster bad.yaml", "proxyMode: unknown mode \"magic\""},
+		{"run --tier kind --kind-cluster bad.yaml --service-cidr 10.96.0.0/24", "--service-cidr: with --kind-cluster"},
+		{"run --tier kind --kind-cluster bad.yaml --proxy-mode ipvs", "--proxy-mode: with --kind-cluster"},
+		{"run --tier kind --kind-cluster bad.yaml --reuse x", "leave out --node-image, --workers, --kind-cluster"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			_, stderr, code := conformance(t, dir, strings.Fields(c.args)...)
@@ -37,6 +52,36 @@ func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
 				t.Errorf("exit code %d, %q; want 64 and %q", code, stderr, c.want)
 			}
 		})
+	}
+}
+
+// TestClusterFilesOfTheProjectAreValid demands that a cluster can be made from each, as it says.
+func TestClusterFilesOfTheProjectAreValid(t *testing.T) {
+	paths, err := filepath.Glob("../../fixtures/kind/*.yaml")
+	if err != nil || len(paths) < 3 {
+		t.Fatalf("files %v, error %v", paths, err)
+	}
+	f := &runFlags{}
+	f.kind.workers, f.kind.nodeImage = 2, "node:1"
+	r := &kindRun{runFlags: f, id: "abc"}
+	for _, path := range paths {
+		file, err := readClusterFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.files, r.cidrs = append(r.files, file), append(r.cidrs, file.ServiceCIDR)
+	}
+	for i, path := range paths {
+		o, err := r.options(i)
+		if err == nil {
+			err = o.Validate()
+		}
+		if err != nil || o.NodeImage != "node:1" || o.ProxyMode != r.files[i].ProxyMode || joinCIDRs(o.ServiceCIDRs) != r.files[i].ServiceCIDR {
+			t.Errorf("%s: %+v, error %v", path, o, err)
+		}
+		if strings.HasSuffix(path, "large.yaml") != (o.Workers == 4) {
+			t.Errorf("%s: %d workers", path, o.Workers)
+		}
 	}
 }
 

@@ -1,0 +1,46 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/framework/lab"
+)
+
+// clusterFile describes a cluster of tier kind; fixtures/kind has some.
+type clusterFile struct {
+	// ServiceCIDR is the range, or two joined by a comma, as in --service-cidr.
+	ServiceCIDR string `json:"serviceCIDR"`
+	// ProxyMode is that of kube-proxy; empty is iptables.
+	ProxyMode string `json:"proxyMode,omitempty"`
+	// NodeImage is the image of the nodes; empty takes that of --node-image.
+	NodeImage string `json:"nodeImage,omitempty"`
+	// Workers is the number of nodes beside the control plane; absent takes that of --workers.
+	Workers *int `json:"workers,omitempty"`
+}
+
+func readClusterFile(path string) (c clusterFile, err error) {
+	data, err := os.ReadFile(path)
+	if err != nil {
+		return c, fmt.Errorf("read the description of a cluster: %w", err)
+	}
+	if err := yaml.UnmarshalStrict(data, &c); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	var problems []error
+	if c.ServiceCIDR == "" {
+		problems = append(problems, errors.New("serviceCIDR: a cluster needs a Service range"))
+	} else if _, err := parseServiceCIDR(c.ServiceCIDR); err != nil {
+		problems = append(problems, fmt.Errorf("serviceCIDR: %w", err))
+	}
+	if c.ProxyMode != "" && lab.ProxyModes[c.ProxyMode] == nil {
+		problems = append(problems, fmt.Errorf("proxyMode: unknown mode %q; there are iptables, nftables and ipvs", c.ProxyMode))
+	}
+	if err := errors.Join(problems...); err != nil {
+		return c, fmt.Errorf("%s: %w", path, err)
+	}
+	return c, nil
+}
