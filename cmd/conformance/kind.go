@@ -103,6 +103,9 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 		}
 		r.files, r.cidrs = append(r.files, file), append(r.cidrs, file.ServiceCIDR)
 	}
+	if err := compatible(r.files); err != nil {
+		return usage("--kind-cluster: %w", err)
+	}
 	if len(r.cidrs) == 0 {
 		r.cidrs = []string{defaultServiceCIDR}
 	}
@@ -380,6 +383,7 @@ func (r *kindRun) startOutside(ctx context.Context, c made) (file string, remove
 	if r.program == "" {
 		return "", remove
 	}
+	var told cluster.Outside
 	o, err := c.StartOutside(ctx, r.program)
 	if err == nil {
 		remove = func() {
@@ -387,14 +391,18 @@ func (r *kindRun) startOutside(ctx context.Context, c made) (file string, remove
 				fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
 			}
 		}
-		var text []byte
-		if text, err = yaml.Marshal(cluster.Outside{URL: o.URL, Token: o.Token, Gateways: o.Gateways}); err == nil {
-			file = filepath.Join(r.dir, c.Name+".outside.yaml")
-			err = os.WriteFile(file, text, 0o600)
-		}
+		told = cluster.Outside{URL: o.URL, Token: o.Token, Gateways: o.Gateways}
+	} else {
+		fmt.Fprintf(r.out, "no traffic can be sent from outside of the cluster, checks of it are unknown: %v\n", err)
+		told = cluster.Outside{Failed: err.Error()}
 	}
-	if err != nil && ctx.Err() == nil {
-		fmt.Fprintf(r.out, "no traffic can be sent from outside of the cluster, checks of it do not apply: %v\n", err)
+	text, err := yaml.Marshal(told)
+	if err == nil {
+		file = filepath.Join(r.dir, c.Name+".outside.yaml")
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		r.broken = errors.Join(r.broken, fmt.Errorf("tell where the client outside of cluster %s is: %w", c.Name, err))
 		return "", remove
 	}
 	return file, remove

@@ -16,7 +16,8 @@ import (
 
 func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
 	dir := t.TempDir()
-	for name, text := range map[string]string{"junk.yaml": "range: 10.96.0.0/24", "bad.yaml": "serviceCIDR: \"10.96\"\nproxyMode: magic"} {
+	for name, text := range map[string]string{"junk.yaml": "range: 10.96.0.0/24", "bad.yaml": "serviceCIDR: \"10.96\"\nproxyMode: magic",
+		"a.yaml": "serviceCIDR: 10.96.0.0/24", "b.yaml": "serviceCIDR: 10.97.0.0/24\nproxyMode: ipvs"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -44,6 +45,8 @@ func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
 		{"run --tier kind --kind-cluster bad.yaml", "proxyMode: unknown mode \"magic\""},
 		{"run --tier kind --kind-cluster bad.yaml --service-cidr 10.96.0.0/24", "--service-cidr: with --kind-cluster"},
 		{"run --tier kind --kind-cluster bad.yaml --proxy-mode ipvs", "--proxy-mode: with --kind-cluster"},
+		{"run --tier kind --kind-cluster a.yaml --kind-cluster b.yaml", "need a run each"},
+		{"run --tier kind --kind-cluster a.yaml --kind-cluster a.yaml", "two clusters have the Service range 10.96.0.0/24"},
 		{"run --tier kind --kind-cluster bad.yaml --reuse x", "leave out --node-image, --workers, --kind-cluster"},
 	} {
 		t.Run(c.args, func(t *testing.T) {

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -20,6 +21,22 @@ type clusterFile struct {
 	NodeImage string `json:"nodeImage,omitempty"`
 	// Workers is the number of nodes beside the control plane; absent takes that of --workers.
 	Workers *int `json:"workers,omitempty"`
+}
+
+// compatible tells why clusters do not go into one report: it names one implementation, whose known deviations may be those of a version or of a mode, and
+// tells clusters apart by their ranges.
+func compatible(files []clusterFile) error {
+	seen := map[string]bool{}
+	for _, f := range files {
+		switch {
+		case cmp.Or(f.ProxyMode, "iptables") != cmp.Or(files[0].ProxyMode, "iptables") || f.NodeImage != files[0].NodeImage:
+			return errors.New("clusters of different modes of kube-proxy or node images need a run each, as a report is about one implementation")
+		case seen[f.ServiceCIDR]:
+			return fmt.Errorf("two clusters have the Service range %s, and the report tells clusters apart by it", f.ServiceCIDR)
+		}
+		seen[f.ServiceCIDR] = true
+	}
+	return nil
 }
 
 func readClusterFile(path string) (c clusterFile, err error) {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/pflag"
 
@@ -146,20 +147,32 @@ func openCluster(ctx context.Context, out io.Writer, o cluster.Options, serviceC
 		o.ServiceCIDRs = ranges
 	}
 	c, err := cluster.Open(ctx, o)
-	if err == nil && o.Tier == "" { // a cluster that was made for the run has nothing of others
-		var left []string
-		if left, err = cluster.Cleanup(ctx, o.Kubeconfig, cluster.NoRunLasts); len(left) > 0 {
-			fmt.Fprintf(out, "removed %d namespaces that a run which was killed had left\n", len(left))
-		}
-	}
 	if err != nil {
 		if e := interrupted(ctx, err); e != nil {
 			return nil, e
 		}
 		return nil, usage("%w", err)
 	}
+	if o.Tier == "" { // a cluster that was made for the run has nothing of others
+		sweep(ctx, out, o.Kubeconfig)
+	}
 	return c, nil
 }
+
+// sweep removes what a killed run has left a day ago. What resists does not keep another run from its work.
+func sweep(ctx context.Context, out io.Writer, kubeconfig string) {
+	ctx, cancel := context.WithTimeout(ctx, sweepWithin)
+	defer cancel()
+	left, err := cluster.Cleanup(ctx, kubeconfig, cluster.NoRunLasts)
+	switch {
+	case err != nil:
+		fmt.Fprintf(out, "what a killed run has left could not be removed: %v\n", err)
+	case len(left) > 0:
+		fmt.Fprintf(out, "removed %d namespaces that a killed run had left\n", len(left))
+	}
+}
+
+const sweepWithin = time.Minute
 
 func interrupted(ctx context.Context, err error) error {
 	if ctx.Err() != nil || errors.Is(err, context.Canceled) {

@@ -20,7 +20,7 @@ type DataPlaneRequest struct {
 // that the environment failed and says nothing about the candidate; an *UnavailableError, that it cannot offer this.
 type DataPlane interface {
 	ControlPlane
-	// Nodes are the nodes that checks share, at least three, in at least two zones. They do not change during the lease.
+	// Nodes are the nodes that checks share, at least three; those of the reference and the lab are in two zones. They do not change during the lease.
 	Nodes() []Node
 	// ExternalAddresses belong to nobody else. A client outside of the cluster that sends to one of them sends it to the node that
 	// is its gateway. There are at least four of each family that the data plane has.

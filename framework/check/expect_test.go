@@ -251,8 +251,12 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
 	}, judged{verdict: Unknown, reason: "positive control: "})
 	lossy := func(every int, patient bool) func(candidate.Probe, int) candidate.Outcome {
-		return func(p candidate.Probe, shot int) candidate.Outcome {
-			if p.To == vip && shot%every == every-1 && (p.Timeout != LossTimeout || !patient) {
+		sent := 0
+		return func(p candidate.Probe, _ int) candidate.Outcome {
+			if p.To != vip {
+				return script.honest(p)
+			}
+			if sent++; sent%every == 0 && (p.Timeout != LossTimeout || !patient) {
 				return met(candidate.Dropped)
 			}
 			return by("a")
@@ -270,6 +274,33 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		script.shots = lossy(24, false)
 		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})
 	}, judged{verdict: NonConformant, message: []string{"23× by a", "1× dropped"}})
+	it("is violated by one packet that is lost where every one counts", func(ctx context.Context, net *Network) {
+		script.shots = lossy(24, true)
+		net.ExpectNow(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})
+		script.shots = func(p candidate.Probe, shot int) candidate.Outcome {
+			if shot == 3 {
+				return met(candidate.Dropped)
+			}
+			return by("a")
+		}
+		net.ExpectNow(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})
+	}, judged{verdict: NonConformant, message: []string{"23× by a", "1× dropped"}})
+	it("is violated by an answer that a lost packet stands beside", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, shot int) candidate.Outcome {
+			switch {
+			case shot == 3:
+				return met(candidate.Dropped)
+			case shot == 4 && p.Timeout != LossTimeout:
+				return by("wrong")
+			}
+			return by("a")
+		}
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})
+	}, judged{verdict: NonConformant, message: []string{"1× dropped", "by wrong"}})
+	it("is undecided for a client outside that does not reach a pod either", func(ctx context.Context, net *Network) {
+		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Dropped) }
+		net.Expect(ctx, "nothing", Case{From: Outside("node-1"), To: vip, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: Unknown, reason: "positive control: the client in the outside by node-1 does not reach pod control-"})
 	it("is violated by many packets that are lost, which are not sent again", func(ctx context.Context, net *Network) {
 		script.shots = lossy(4, true)
 		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})

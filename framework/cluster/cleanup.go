@@ -16,7 +16,7 @@ import (
 )
 
 // NoRunLasts is the age from which a namespace of a run is taken for one that a killed run has left.
-const NoRunLasts = 3 * time.Hour
+const NoRunLasts = 24 * time.Hour
 
 // Cleanup removes what runs that were killed have left in the cluster: every namespace with their label that is older, and with it all that is in it. It waits until
 // the namespaces are gone and returns their names. A run that goes on at the same time loses what it works with, unless it is younger.

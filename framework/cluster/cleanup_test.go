@@ -20,7 +20,7 @@ func TestCleanupTakesOldNamespacesOfRunsOnly(t *testing.T) {
 	ofRun := map[string]string{candidate.RunLabel: "x"}
 	for older, want := range map[time.Duration][]string{NoRunLasts: {"old"}, 0: {"old", "young"}} {
 		held := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "old", Name: "held", Finalizers: []string{"example.com/held"}}}
-		client := fake.NewClientset(held, namespace("old", 4*time.Hour, ofRun), namespace("young", time.Minute, ofRun), namespace("foreign", 24*time.Hour, nil))
+		client := fake.NewClientset(held, namespace("old", 25*time.Hour, ofRun), namespace("young", time.Minute, ofRun), namespace("foreign", 240*time.Hour, nil))
 		removed, err := cleanup(t.Context(), client, older)
 		slices.Sort(removed)
 		if err != nil || !slices.Equal(removed, want) {

@@ -99,7 +99,7 @@ func (c *Cluster) endLease(ctx context.Context, lease string) {
 		}
 	}
 	c.hosts.mu.Unlock()
-	if c.options.Outside != nil {
+	if o := c.options.Outside; o != nil && o.Failed == "" {
 		agents = append(agents, c.options.Outside.agent())
 	}
 	var ended sync.WaitGroup

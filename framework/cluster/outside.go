@@ -27,6 +27,8 @@ type Outside struct {
 	Token string `json:"token"`
 	// Gateways are the nodes that clients have as their gateway.
 	Gateways []string `json:"gateways"`
+	// Failed says why there is no such agent although one was to be started: what needs it is then unknown, and not a matter of what the cluster offers.
+	Failed string `json:"failed,omitempty"`
 }
 
 // ReadOutside reads a file in YAML or JSON.
@@ -39,6 +41,9 @@ func ReadOutside(file string) (*Outside, error) {
 	if err := yaml.UnmarshalStrict(data, &o); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
+	if o.Failed != "" {
+		return &o, nil
+	}
 	if u, err := url.Parse(o.URL); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
 		return nil, fmt.Errorf("%s: url %q is not that of an agent, such as http://192.0.2.1:9599", file, o.URL)
 	}
@@ -48,11 +53,13 @@ func ReadOutside(file string) (*Outside, error) {
 	return &o, nil
 }
 
-// withoutOutside tells why there is no client with this node as its gateway; nil if there is.
+// withoutOutside tells why there is no client with this node as its gateway; nil if there is. It is an UnavailableError where none was to be there.
 func (c *Cluster) withoutOutside(gateway string) error {
 	switch o := c.options.Outside; {
 	case o == nil:
 		return candidate.Unavailable("there is no client outside of the cluster: start an agent there and name it with --outside")
+	case o.Failed != "":
+		return fmt.Errorf("no client outside of the cluster could be started: %s", o.Failed)
 	case !slices.Contains(o.Gateways, gateway):
 		return candidate.Unavailable("the client outside of the cluster has the gateways %s, and not %s", strings.Join(o.Gateways, ", "), gateway)
 	}

@@ -108,7 +108,7 @@ func (c *Cluster) LoadImageArchive(ctx context.Context, archive string) error {
 	return nil
 }
 
-// StartOutside starts clients outside of the cluster; its provider must be kind. Remove them before ExportLogs, which takes them for a node.
+// StartOutside starts clients outside of the cluster; its provider must be kind.
 func (c *Cluster) StartOutside(ctx context.Context, program string) (*Outside, error) {
 	k, is := c.provider.(*Kind)
 	if !is {

@@ -93,9 +93,9 @@ func (k *Kind) CreateWithConfig(ctx context.Context, file string) (string, error
 // LoadImageArchive implements Provider.
 func (k *Kind) LoadImageArchive(ctx context.Context, archive string, _ ...string) error {
 	return await(ctx, func() error {
-		nodes, err := k.nodes()
+		nodes, err := k.library.ListInternalNodes(k.name)
 		if err != nil {
-			return err
+			return explained(err, nil)
 		}
 		failures := make(chan error, len(nodes))
 		for _, n := range nodes {

@@ -14,7 +14,6 @@ import (
 	"strings"
 	"time"
 
-	"sigs.k8s.io/kind/pkg/cluster/constants"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
 	"github.com/service-conformance/conformance/framework/agent"
@@ -39,6 +38,9 @@ type outsideNode struct {
 	clients   []netip.Prefix // of each family
 }
 
+// outsideWithin bounds what is asked of the engine, to start it and to remove it.
+const outsideWithin = 2 * time.Minute
+
 // outsideControl is the port of the agent in its container.
 const outsideControl = 9599
 
@@ -47,12 +49,17 @@ const outsideRole = "conformance-outside"
 
 // StartOutside starts it. program is a static program for Linux that has the agent (`conformance`).
 func (k *Kind) StartOutside(ctx context.Context, program string) (_ *Outside, err error) {
-	all, err := k.nodes()
+	all, err := k.library.ListInternalNodes(k.name)
 	if err != nil {
-		return nil, err
+		return nil, explained(err, nil)
 	}
-	o := &Outside{Token: rand.Text(), name: k.name + "-outside"}
-	if o.engine, err = engine(); err != nil {
+	if len(all) == 0 {
+		return nil, fmt.Errorf("cluster %s has no nodes", k.name)
+	}
+	ctx, cancel := context.WithTimeout(ctx, outsideWithin)
+	defer cancel()
+	o := &Outside{Token: rand.Text(), name: k.name + "-outside-" + strings.ToLower(rand.Text()[:6])}
+	if o.engine, err = engine(ctx, all[0].String()); err != nil {
 		return nil, err
 	}
 	for i, n := range all {
@@ -103,14 +110,14 @@ func clientAddresses(ranges []netip.Prefix) []netip.Addr {
 	return out
 }
 
-// engine is the program of the container engine, looked for in the order of kind's library.
-func engine() (string, error) {
+// engine is the program of the container engine that has the node.
+func engine(ctx context.Context, node string) (string, error) {
 	for _, name := range []string{"docker", "nerdctl", "podman"} {
-		if path, err := exec.LookPath(name); err == nil {
+		if path, err := exec.LookPath(name); err == nil && exec.CommandContext(ctx, path, "inspect", node).Run() == nil {
 			return path, nil
 		}
 	}
-	return "", errors.New("none of docker, nerdctl and podman is installed")
+	return "", fmt.Errorf("none of docker, nerdctl and podman knows the container %s", node)
 }
 
 // run runs the engine's program and returns what it printed.
@@ -147,11 +154,15 @@ func (o *Outside) start(ctx context.Context, cluster, program string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := o.run(ctx, "create", "--name", o.name, "--hostname", o.name, "--network", networks[0],
-		"--label", "io.x-k8s.kind.cluster="+cluster, "--label", "io.x-k8s.kind.role="+outsideRole,
-		"--cap-add", "NET_ADMIN", "--sysctl", "net.ipv6.conf.all.disable_ipv6=0",
-		"--env", agent.ConfigVariable+"="+string(variable), "--publish", fmt.Sprintf("127.0.0.1::%d/tcp", outsideControl),
-		"--entrypoint", "/bin/sh", image, "-ec", o.script()); err != nil {
+	args := []string{
+		"create", "--name", o.name, "--hostname", o.name, "--network", networks[0],
+		"--label", "io.x-k8s.kind.cluster=" + cluster, "--label", "io.x-k8s.kind.role=" + outsideRole, "--cap-add", "NET_ADMIN",
+		"--env", agent.ConfigVariable + "=" + string(variable), "--publish", fmt.Sprintf("127.0.0.1::%d/tcp", outsideControl),
+	}
+	if slices.ContainsFunc(o.nodes[0].addresses, netip.Addr.Is6) {
+		args = append(args, "--sysctl", "net.ipv6.conf.all.disable_ipv6=0")
+	}
+	if _, err := o.run(ctx, append(args, "--entrypoint", "/bin/sh", image, "-ec", o.script())...); err != nil {
 		return err
 	}
 	if _, err := o.run(ctx, "cp", program, o.name+":/conformance"); err != nil {
@@ -173,10 +184,10 @@ func (o *Outside) start(ctx context.Context, cluster, program string) error {
 func (o *Outside) script() string {
 	var s strings.Builder
 	for i, n := range o.nodes {
-		for _, a := range clientAddresses(n.clients) {
-			fmt.Fprintf(&s, "ip address add %s dev lo\n", netip.PrefixFrom(a, a.BitLen()))
-		}
 		for _, a := range n.addresses {
+			for _, client := range clientAddresses([]netip.Prefix{n.clientsLike(a)}) {
+				fmt.Fprintf(&s, "ip address add %s dev lo\n", netip.PrefixFrom(client, client.BitLen()))
+			}
 			fmt.Fprintf(&s, "ip %s route add default via %s table %d\n", flag(a), a, 100+i)
 			fmt.Fprintf(&s, "ip %s rule add from %s lookup %d\n", flag(a), n.clientsLike(a), 100+i)
 		}
@@ -258,6 +269,8 @@ func (o *Outside) answers(ctx context.Context) error {
 
 // Remove removes the container and the routes to it. That there is none is no error.
 func (o *Outside) Remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, outsideWithin)
+	defer cancel()
 	for _, n := range o.nodes {
 		for _, gateway := range o.nodes {
 			for _, a := range gateway.addresses {
@@ -267,23 +280,4 @@ func (o *Outside) Remove(ctx context.Context) error {
 	}
 	_, err := o.run(ctx, "rm", "--force", "--volumes", o.name)
 	return err
-}
-
-// nodes are those of Kubernetes.
-func (k *Kind) nodes() ([]nodes.Node, error) {
-	all, err := k.library.ListNodes(k.name)
-	if err != nil {
-		return nil, explained(err, nil)
-	}
-	var out []nodes.Node
-	for _, n := range all {
-		role, err := n.Role()
-		if err != nil {
-			return nil, explained(err, nil)
-		}
-		if role == constants.ControlPlaneNodeRoleValue || role == constants.WorkerNodeRoleValue {
-			out = append(out, n)
-		}
-	}
-	return out, nil
 }

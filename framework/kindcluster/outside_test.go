@@ -28,7 +28,7 @@ func TestClientsOutsideGoByTheirGateway(t *testing.T) {
 	}}
 	lines := strings.Split(strings.TrimSpace(o.script()), "\n")
 	for _, want := range []string{
-		"ip address add 198.18.0.1/32 dev lo", "ip address add 198.18.1.32/32 dev lo", "ip address add 2001:db8:52::20/128 dev lo",
+		"ip address add 198.18.0.1/32 dev lo", "ip address add 198.18.1.32/32 dev lo", "ip address add 198.18.0.32/32 dev lo", "ip address add 2001:db8:52::20/128 dev lo",
 		"ip -4 route add default via 172.18.0.2 table 100", "ip -4 rule add from 198.18.0.0/24 lookup 100",
 		"ip -6 route add default via fc00::2 table 100", "ip -6 rule add from 2001:db8:52::/64 lookup 100",
 		"ip -4 route add default via 172.18.0.3 table 101", "ip -4 rule add from 198.18.1.0/24 lookup 101",

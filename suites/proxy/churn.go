@@ -35,7 +35,7 @@ func everyShot(ctx context.Context, net *check.Network, change func(), cases ...
 	if c.Connection != "" {
 		what = "requests on one connection"
 	}
-	outcomes := net.During(ctx, candidate.Probe{From: c.From, To: c.To, Connection: c.Connection}, func() {
+	outcomes := net.During(ctx, candidate.Probe{From: c.From, To: c.To, Protocol: c.Protocol, Path: c.Path, SourcePort: c.SourcePort, Connection: c.Connection}, func() {
 		ginkgo.GinkgoHelper()
 		everyShot(ctx, net, change, cases[1:]...)
 	})

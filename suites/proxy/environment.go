@@ -170,6 +170,7 @@ var _ = ginkgo.Describe("the environment variables of a container", func() {
 				}
 			}
 			g.Expect(hosts).To(ConsistOf("KUBERNETES_SERVICE_HOST"), "variables for addresses of Services")
+			g.Expect(about(variables, "APP")).To(BeEmpty(), "variables of Service %s", app.Name)
 		})
 	})
 

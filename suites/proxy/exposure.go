@@ -37,8 +37,12 @@ func withoutSelector() check.ServiceOption {
 // onNodePorts makes the type NodePort.
 func onNodePorts() check.ServiceOption { return check.OfType(corev1.ServiceTypeNodePort) }
 
-// balanced makes the type LoadBalancer.
-func balanced() check.ServiceOption { return check.OfType(corev1.ServiceTypeLoadBalancer) }
+// balanced makes the type LoadBalancer, of a class that nobody implements: the status is the check's, and no load balancer is made.
+func balanced() check.ServiceOption {
+	return check.With(func(s *corev1.Service) {
+		s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To("service-conformance/none")
+	})
+}
 
 // internally sets internalTrafficPolicy.
 func internally(policy corev1.ServiceInternalTrafficPolicy) check.ServiceOption {
