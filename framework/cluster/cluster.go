@@ -64,6 +64,9 @@ type Cluster struct {
 // ErrNoServiceCIDR says that the cluster does not tell its Service ranges.
 var ErrNoServiceCIDR = errors.New("the cluster does not tell its Service range (it has no ServiceCIDR objects): name it with --service-cidr")
 
+// patience is more than that of a lab: the nodes have other work, and containers take their time.
+const patience = 2
+
 // reachTimeout bounds the first contact with the server.
 const reachTimeout = 10 * time.Second
 
@@ -88,7 +91,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	c.hostPort.Store(int64(mathrand.IntN(hostPorts))) // another run may be at work on the same nodes
 	c.description = candidate.Description{
-		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Components: map[string]string{"go": version.GoVersion},
+		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Patience: patience, Components: map[string]string{"go": version.GoVersion},
 	}
 	told, err := serviceCIDRs(ctx, client)
 	switch {

@@ -149,7 +149,7 @@ func portsOf(found []discoveryv1.EndpointSlice) []string {
 }
 
 // podObjects makes ready Pods on the nodes in turn, with addresses of the primary family, in which nothing runs: for checks of controllers that
-// take many pods. Where a kubelet would start what is in a Pod, they are started.
+// take many pods. Where a kubelet would start what is in a Pod, they are started, but no more than nobody feels.
 func podObjects(ctx context.Context, net *check.Network, app string, n int, nodes ...string) []candidate.Pod {
 	ginkgo.GinkgoHelper()
 	made := make([]candidate.Pod, n)
@@ -162,6 +162,9 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 		address = address.Next()
 	}
 	if net.Has(spec.Kubelet) {
+		if n > fewPods && !net.Has(spec.VirtualClock) {
+			ginkgo.Skip(fmt.Sprintf("it takes %d pods at once, and where they really run others would feel it", n))
+		}
 		check.Concurrently(n, func(i int) { made[i] = net.Start(ctx, made[i]) })
 		return made
 	}
@@ -185,6 +188,9 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 	})
 	return made
 }
+
+// fewPods may be started at once on nodes that others use.
+const fewPods = 30
 
 // firstAddress begins a row of addresses that nobody has: of the benchmarking range (RFC 2544) and of the one for documentation (RFC 3849).
 func firstAddress(family corev1.IPFamily) netip.Addr {
