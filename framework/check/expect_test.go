@@ -77,18 +77,20 @@ func TestMatrixMarksWhatIsUnmet(t *testing.T) {
 type scripted struct {
 	api *httptest.Server
 
-	mu    sync.Mutex
-	pods  map[netip.Addr]candidate.Pod
-	shots func(p candidate.Probe, shot int) candidate.Outcome // nil answers honestly
-	said  func(candidate.Question) candidate.Resolution
-	looks int           // calls of Send and Resolve
-	spent time.Duration // on its virtual clock
+	mu         sync.Mutex
+	pods       map[netip.Addr]candidate.Pod
+	shots      func(p candidate.Probe, shot int) candidate.Outcome // nil answers honestly
+	said       func(candidate.Question) candidate.Resolution
+	virtualIPs []string      // of the Services that are created, in turn
+	looks      int           // calls of Send and Resolve
+	spent      time.Duration // on its virtual clock
 }
 
 // forbiddenPath is what the client may not do.
 const forbiddenPath = "/api/v1/namespaces/forbidden/services/there/proxy/"
 
 func newScripted() *scripted {
+	s := &scripted{}
 	// Enough of an API for the namespace of a check.
 	api := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
@@ -97,10 +99,19 @@ func newScripted() *scripted {
 			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"details":{"kind":"services"}}`)
 			return
 		}
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/services") {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			var ip string
+			ip, s.virtualIPs = s.virtualIPs[0], s.virtualIPs[1:]
+			_ = json.NewEncoder(w).Encode(map[string]any{"kind": "Service", "apiVersion": "v1", "spec": map[string]any{"clusterIP": ip}})
+			return
+		}
 		kind := map[bool]string{true: "ServiceList", false: "Namespace"}[strings.HasSuffix(r.URL.Path, "/services")]
 		_ = json.NewEncoder(w).Encode(map[string]any{"kind": kind, "apiVersion": "v1", "metadata": map[string]any{}})
 	}
-	return &scripted{api: httptest.NewServer(http.HandlerFunc(api))}
+	s.api = httptest.NewServer(http.HandlerFunc(api))
+	return s
 }
 
 func (s *scripted) Describe() candidate.Description {
@@ -314,6 +325,12 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		}
 		net.Expect(ctx, "nothing", Case{From: Host("node-2"), To: vip, Want: AnsweredBy(podNamed("a"))})
 	}, judged{verdict: Unknown, reason: "the prober in the host of node-2 is broken (to 10.96.0.7:80/TCP): too many open files"})
+	it("is about a virtual IP that no further Service of the check gets", func(ctx context.Context, net *Network) {
+		script.virtualIPs = []string{"10.96.0.7", "10.96.0.7", "10.96.0.7", "10.96.0.8"}
+		net.Expose(ctx, Service("first"))
+		marker := net.ExposeApart(ctx, func() *corev1.Service { return Service(net.Name("marker")) })
+		gomega.Expect(marker.Spec.ClusterIP).To(gomega.Equal("10.96.0.8"))
+	}, judged{verdict: Conformant})
 	it("is undecided by a request that the client may not send", func(ctx context.Context, net *Network) {
 		gomega.Expect(net.Do(ctx, http.MethodGet, forbiddenPath, "", nil).Code).To(gomega.Equal(http.StatusNotFound))
 	}, judged{verdict: Unknown, reason: "GET " + forbiddenPath + ": 403"})

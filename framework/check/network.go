@@ -31,7 +31,8 @@ type Network struct {
 	mu        sync.Mutex
 	pods      []candidate.Pod // that answer, for controls
 	proven    map[candidate.Client]bool
-	addresses []netip.Addr // of ExternalAddress
+	addresses []netip.Addr    // of ExternalAddress
+	exposed   map[string]bool // virtual IPs that Services of the check have had
 }
 
 // BackendPort is the port that backends answer on unless the check says otherwise.
@@ -45,7 +46,7 @@ var defaultPorts = []candidate.PodPort{
 func newNetwork(cp *ControlPlane, plane candidate.DataPlane, what candidate.Description) *Network {
 	return &Network{
 		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: max(1, what.Patience), proven: map[candidate.Client]bool{},
-		addresses: slices.Clone(plane.ExternalAddresses()),
+		addresses: slices.Clone(plane.ExternalAddresses()), exposed: map[string]bool{},
 	}
 }
 
@@ -222,13 +223,40 @@ func mustOffer(err error, format string, args ...any) {
 // Expose creates the Service and returns it as stored. The check is unknown if the server does not accept it.
 func (n *Network) Expose(ctx context.Context, svc *corev1.Service) *corev1.Service {
 	ginkgo.GinkgoHelper()
-	return arranged(n.Create(ctx, svc)).Service
+	return n.noted(arranged(n.Create(ctx, svc)).Service)
+}
+
+// ExposeApart is Expose of a Service whose virtual IP no other Service of the check has had: an address that was given up may come again at once.
+func (n *Network) ExposeApart(ctx context.Context, service func() *corev1.Service) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	for range triesApart {
+		svc := arranged(n.Create(ctx, service())).Service
+		n.mu.Lock()
+		again := n.exposed[svc.Spec.ClusterIP]
+		n.mu.Unlock()
+		if !again {
+			return n.noted(svc)
+		}
+	}
+	Abort("%d Services in a row got a virtual IP that the check has given up", triesApart)
+	return nil
+}
+
+// triesApart is more than the check has given up: those that are tried keep their addresses.
+const triesApart = 20
+
+// noted remembers the virtual IP of a Service.
+func (n *Network) noted(svc *corev1.Service) *corev1.Service {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.exposed[svc.Spec.ClusterIP] = true
+	return svc
 }
 
 // Change applies a JSON merge patch to the Service and returns it as stored. The check is unknown if the server does not accept it.
 func (n *Network) Change(ctx context.Context, name, patch string) *corev1.Service {
 	ginkgo.GinkgoHelper()
-	return arranged(n.MergePatch(ctx, name, patch)).Service
+	return n.noted(arranged(n.MergePatch(ctx, name, patch)).Service)
 }
 
 // ChangeStatus applies a JSON merge patch to the status of the Service. The check is unknown if the server does not accept it.

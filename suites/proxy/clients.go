@@ -99,7 +99,7 @@ func exposeSelectorless(ctx context.Context, net *check.Network, name string, op
 // that something is not served says little beside a proxy that has not come to it yet.
 func caughtUp(ctx context.Context, net *check.Network, pod candidate.Pod, clients ...candidate.Client) []check.Case {
 	ginkgo.GinkgoHelper()
-	marker := exposeSelectorless(ctx, net, net.Name("marker"))
+	marker := net.ExposeApart(ctx, func() *corev1.Service { return exposed(net.Name("marker"), withoutSelector()) })
 	net.CreateSlice(ctx, net.Slice(marker, pod))
 	var cases []check.Case
 	for _, c := range clients {
