@@ -94,7 +94,12 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 		if !n.virtual {
 			passed = time.Since(start)
 		}
-		judged, met := cases, allMet(cases, outcomes)
+		judged, met, last := cases, allMet(cases, outcomes), false
+		if !met && passed >= within {
+			last = true
+			outcomes = n.findLost(ctx, within, cases, outcomes)
+			met = allMet(cases, outcomes)
+		}
 		if met {
 			if held++; held == 1 {
 				first = passed
@@ -111,21 +116,7 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 			}
 			judged, outcomes = again, looked
 		}
-		if !met && passed >= within {
-			if outcomes = n.findLost(ctx, within, cases, outcomes); allMet(cases, outcomes) {
-				again, looked := cases, outcomes
-				if within > 0 {
-					again, looked = n.lookAgain(ctx, cases, probes)
-					looked = n.findLost(ctx, within, again, looked)
-				}
-				if judged, outcomes = again, looked; allMet(again, looked) {
-					n.control(ctx, cases)
-					record(what, passed)
-					return outcomes
-				}
-			}
-		}
-		if !met && passed >= within || held > flaps {
+		if last || held > flaps {
 			n.control(ctx, cases)
 			n.controlUnanswered(ctx, judged, outcomes)
 			n.controlStrangers(ctx, judged, outcomes)
