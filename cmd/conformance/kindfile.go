@@ -5,10 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/candidate"
 )
 
 // clusterFile describes a cluster of tier kind; fixtures/kind has some.
@@ -53,7 +54,7 @@ func readClusterFile(path string) (c clusterFile, err error) {
 	} else if _, err := parseServiceCIDR(c.ServiceCIDR); err != nil {
 		problems = append(problems, fmt.Errorf("serviceCIDR: %w", err))
 	}
-	if c.ProxyMode != "" && lab.ProxyModes[c.ProxyMode] == nil {
+	if c.ProxyMode != "" && !slices.Contains(candidate.ProxyModes, c.ProxyMode) {
 		problems = append(problems, fmt.Errorf("proxyMode: unknown mode %q; there are iptables, nftables and ipvs", c.ProxyMode))
 	}
 	if err := errors.Join(problems...); err != nil {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -94,7 +95,7 @@ func validateProxy(o lab.ProxyOptions) error {
 	switch {
 	case o.Mode != "" && o.Command != "":
 		return usage("--proxy-mode is a mode of kube-proxy, which --proxy-command replaces: name one of them")
-	case o.Mode != "" && lab.ProxyModes[o.Mode] == nil:
+	case o.Mode != "" && !slices.Contains(candidate.ProxyModes, o.Mode):
 		return usage("unknown proxy mode %q; there are iptables, nftables and ipvs", o.Mode)
 	}
 	return nil

@@ -44,7 +44,7 @@ type Description struct {
 	// Careful says that others use the candidate, who could feel what goes beyond pods and Services of the usual kind: no request may have it make load
 	// balancers, which cost something.
 	Careful bool `json:"careful,omitempty"`
-	// Patience is how many times longer than elsewhere things may take here, for a machine that is emulated; 0 is 1.
+	// Patience is how many times longer than on the lab things may take here: on a machine that is emulated, on nodes that have other work; 0 is 1.
 	Patience int `json:"patience,omitempty"`
 	// ProxyMode is the mode of kube-proxy on the shared nodes (iptables, nftables, ipvs), where it is kube-proxy and can be seen.
 	ProxyMode string `json:"proxyMode,omitempty"`

@@ -1,11 +1,11 @@
-package traffic
+package candidate
 
 import (
 	"net/netip"
 	"sync/atomic"
 )
 
-// ExternalAddresses hands out addresses for external IPs and load balancers. They are for benchmarks and documentation (RFC 2544, RFC 3849): nobody on the
+// ExternalAddresses hands out what DataPlane.ExternalAddresses returns, on every tier. They are for benchmarks and documentation (RFC 2544, RFC 3849): nobody on the
 // network has them. The zero value is ready for use, and safe for concurrent use.
 type ExternalAddresses struct{ taken atomic.Uint32 }
 

@@ -26,7 +26,6 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
-	"github.com/service-conformance/conformance/framework/traffic"
 )
 
 // Options configure the tier.
@@ -57,7 +56,7 @@ type Cluster struct {
 	runID, token string
 	leases       atomic.Int64
 	hostPort     atomic.Int64 // counts the ports of agents in host networks
-	external     traffic.ExternalAddresses
+	external     candidate.ExternalAddresses
 	hosts        hosts
 }
 

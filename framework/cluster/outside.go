@@ -19,7 +19,7 @@ import (
 )
 
 // Outside is where the clients outside of the cluster are: an agent (agent.Config with Outside) on a machine whose routes lead what its clients send to the
-// nodes that are their gateways, the addresses of traffic.ExternalAddresses included.
+// nodes that are their gateways, the addresses of candidate.ExternalAddresses included.
 type Outside struct {
 	// URL is that of the agent's control server, as this program reaches it.
 	URL string `json:"url"`

@@ -48,7 +48,7 @@ type world struct {
 
 	mu       sync.Mutex
 	outside  map[*node]*network.Outside
-	external traffic.ExternalAddresses
+	external candidate.ExternalAddresses
 }
 
 // DataPlane implements candidate.Candidate. All leases share the nodes of one cluster, which the first one starts.

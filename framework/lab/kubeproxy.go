@@ -25,9 +25,9 @@ type ProxyOptions struct {
 // DefaultProxyMode is the mode that kube-proxy itself takes by default.
 const DefaultProxyMode = "iptables"
 
-// ProxyModes are the modes that there are, each with the programs that kube-proxy calls in it, beyond those that it needs
+// proxyPrograms are, for each of candidate.ProxyModes, the programs that kube-proxy calls in it, beyond those that it needs
 // in any case, and the Debian package that has them.
-var ProxyModes = map[string]map[string]string{
+var proxyPrograms = map[string]map[string]string{
 	"iptables": {"iptables": "iptables", "iptables-restore": "iptables", "ip6tables": "iptables"},
 	"nftables": {"nft": "nftables"},
 	"ipvs":     {"iptables": "iptables", "iptables-restore": "iptables", "ipset": "ipset", "ipvsadm": "ipvsadm"},
@@ -41,7 +41,7 @@ func checkPrograms(o ProxyOptions) error {
 	if o.Command != "" {
 		return nil
 	}
-	needed := ProxyModes[o.Mode]
+	needed := proxyPrograms[o.Mode]
 	for _, program := range slices.Sorted(maps.Keys(needed)) {
 		if !onSystemPath(program) {
 			return fmt.Errorf("kube-proxy in %s mode calls the program %s, which this machine does not have: install it (Debian: apt-get install %s)", o.Mode, program, needed[program])

@@ -51,8 +51,8 @@ func TestProxyCommandFillsItsPlaceholders(t *testing.T) {
 }
 
 func TestAModeWhoseProgramsAreMissingSaysWhatToInstall(t *testing.T) {
-	ProxyModes["fantasy"] = map[string]string{"no-such-program": "no-such-package"}
-	defer delete(ProxyModes, "fantasy")
+	proxyPrograms["fantasy"] = map[string]string{"no-such-program": "no-such-package"}
+	defer delete(proxyPrograms, "fantasy")
 	if err := checkPrograms(ProxyOptions{Mode: "fantasy"}); err == nil || !strings.Contains(err.Error(), "apt-get install no-such-package") {
 		t.Errorf("got %v", err)
 	}

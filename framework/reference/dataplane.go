@@ -51,24 +51,8 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 		controlPlane: &controlPlane{server: r.world.server, cidrs: DefaultServiceCIDRs, ports: ports, release: func() {}},
 		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{},
 	}
-	d.addresses = d.world.takeExternalAddresses()
+	d.addresses = d.world.external.Take()
 	return d, nil
-}
-
-// externalAddresses is how many of each family a lease has.
-const externalAddresses = 4
-
-// takeExternalAddresses hands out addresses for documentation (RFC 5737, RFC 3849).
-func (w *world) takeExternalAddresses() (out []netip.Addr) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for range externalAddresses {
-		w.serial++
-		v6 := netip.MustParseAddr("2001:db8:51::").As16()
-		v6[14], v6[15] = byte(w.serial/250), byte(1+w.serial%250)
-		out = append(out, netip.AddrFrom4([4]byte{198, 51, 100, byte(1 + w.serial%250)}), netip.AddrFrom16(v6))
-	}
-	return out
 }
 
 // dataPlane is one lease.

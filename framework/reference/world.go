@@ -29,16 +29,16 @@ type world struct {
 	faults fault.Set
 	epoch  time.Time
 
-	mu      sync.Mutex
-	random  *rand.Rand
-	nodes   map[string]*host
-	shared  []*host
-	objects *proxy.Objects
-	pods    map[candidate.PodName]*pod
-	byAddr  map[netip.Addr]*pod
-	indexes map[int]bool               // of nodes
-	serial  int                        // of leases
-	told    map[string]*corev1.Service // to containers, for a fault
+	mu       sync.Mutex
+	random   *rand.Rand
+	nodes    map[string]*host
+	shared   []*host
+	objects  *proxy.Objects
+	pods     map[candidate.PodName]*pod
+	byAddr   map[netip.Addr]*pod
+	indexes  map[int]bool // of nodes
+	external candidate.ExternalAddresses
+	told     map[string]*corev1.Service // to containers, for a fault
 }
 
 // host is a node of the world.
