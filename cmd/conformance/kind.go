@@ -16,12 +16,9 @@ import (
 	"strings"
 	"time"
 
-	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/pflag"
 	"k8s.io/utils/ptr"
-	"sigs.k8s.io/yaml"
 
-	"github.com/service-conformance/conformance/framework/agent/image"
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/cluster"
@@ -93,36 +90,8 @@ type made struct {
 
 func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Palette, expectations report.Expectations) error {
 	r := &kindRun{runFlags: f, out: out, cidrs: f.ServiceCIDRs, id: strings.ToLower(rand.Text()[:6]), checks: check.Declarations()}
-	if len(r.cidrs) > 0 && len(f.kind.files) > 0 {
-		return usage("--service-cidr: with --kind-cluster the files say it (serviceCIDR)")
-	}
-	for _, path := range f.kind.files {
-		file, err := readClusterFile(path)
-		if err != nil {
-			return usage("--kind-cluster: %w", err)
-		}
-		r.files, r.cidrs = append(r.files, file), append(r.cidrs, file.ServiceCIDR)
-	}
-	if err := compatible(r.files); err != nil {
-		return usage("--kind-cluster: %w", err)
-	}
-	if len(r.cidrs) == 0 {
-		r.cidrs = []string{defaultServiceCIDR}
-	}
-	if f.kind.reuse != "" && len(r.cidrs) > 1 {
-		return usage("--reuse judges one cluster, which has one Service range (or two joined by a comma), not %d", len(r.cidrs))
-	}
-	for i := range r.cidrs {
-		if f.kind.reuse != "" {
-			break // the cluster says itself what is wrong
-		}
-		o, err := r.options(i)
-		if err == nil {
-			err = o.Validate()
-		}
-		if err != nil {
-			return usage("%w", err)
-		}
+	if err := r.plan(); err != nil {
+		return err
 	}
 	if err := kindcluster.Available(); err != nil {
 		return usage("%w", err)
@@ -182,6 +151,42 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	}
 	if code := merged.ExitCode(); code != 0 {
 		return &exitError{code: code}
+	}
+	return nil
+}
+
+// plan says which clusters there will be, and finds what none can be made with.
+func (r *kindRun) plan() error {
+	if len(r.cidrs) > 0 && len(r.kind.files) > 0 {
+		return usage("--service-cidr: with --kind-cluster the files say it (serviceCIDR)")
+	}
+	for _, path := range r.kind.files {
+		file, err := readClusterFile(path)
+		if err != nil {
+			return usage("--kind-cluster: %w", err)
+		}
+		r.files, r.cidrs = append(r.files, file), append(r.cidrs, file.ServiceCIDR)
+	}
+	if err := compatible(r.files); err != nil {
+		return usage("--kind-cluster: %w", err)
+	}
+	if len(r.cidrs) == 0 {
+		r.cidrs = []string{defaultServiceCIDR}
+	}
+	if r.kind.reuse != "" { // the cluster says itself what is wrong
+		if len(r.cidrs) > 1 {
+			return usage("--reuse judges one cluster, which has one Service range (or two joined by a comma), not %d", len(r.cidrs))
+		}
+		return nil
+	}
+	for i := range r.cidrs {
+		o, err := r.options(i)
+		if err == nil {
+			err = o.Validate()
+		}
+		if err != nil {
+			return usage("%w", err)
+		}
 	}
 	return nil
 }
@@ -263,43 +268,6 @@ func (r *kindRun) create(ctx context.Context, i int) (made, error) {
 	return made{c, time.Since(start)}, nil
 }
 
-// prepareAgent writes the image of the agent, which holds this program, if checks of traffic are selected and no other image is named. A
-// program that cannot be one leaves those checks out, and says why.
-func (r *kindRun) prepareAgent() error {
-	if !selectsTraffic() {
-		return nil
-	}
-	self, err := os.Executable()
-	if err != nil {
-		return harness("%w", err)
-	}
-	agent, err := image.FromExecutable(self)
-	switch {
-	case err != nil && r.agentImage != "":
-		fmt.Fprintf(r.out, "no traffic can be sent from outside of the cluster, checks of it do not apply: %v\n", err)
-		return nil
-	case err != nil:
-		fmt.Fprintf(r.out, "no traffic can be sent, checks of it do not apply: %v; or name an image with --agent-image\n", err)
-		return nil
-	}
-	if r.program = self; r.agentImage != "" {
-		return nil
-	}
-	archive, reference := filepath.Join(r.dir, "agent.tar"), image.Reference(check.BuildVersion())
-	if _, err := writeImage(archive, reference, []v1.Image{agent}); err != nil {
-		return harness("write the image of the agent: %w", err)
-	}
-	r.archive, r.agentImage = archive, reference
-	return nil
-}
-
-func (r *kindRun) loadAgent(ctx context.Context, c *kindcluster.Cluster) error {
-	if r.archive == "" {
-		return nil
-	}
-	return c.LoadImageArchive(ctx, r.archive)
-}
-
 // existing takes the cluster that --reuse names, and its Service range where none is named.
 func (r *kindRun) existing(ctx context.Context, i int) (made, error) {
 	c, err := kindcluster.Existing(r.kind.reuse, r.dir)
@@ -375,37 +343,6 @@ func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.R
 		err = fmt.Errorf("%w; its logs are in %s", err, r.logsDir(i))
 	}
 	return report.Undecided(r.checks, err.Error())
-}
-
-// startOutside starts the clients outside of a cluster. It returns the file that tells where they are, empty if there are none, and what removes them.
-func (r *kindRun) startOutside(ctx context.Context, c made) (file string, remove func()) {
-	remove = func() {}
-	if r.program == "" {
-		return "", remove
-	}
-	var told cluster.Outside
-	o, err := c.StartOutside(ctx, r.program)
-	if err == nil {
-		remove = func() {
-			if err := o.Remove(context.WithoutCancel(ctx)); err != nil {
-				fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
-			}
-		}
-		told = cluster.Outside{URL: o.URL, Token: o.Token, Gateways: o.Gateways}
-	} else {
-		fmt.Fprintf(r.out, "no traffic can be sent from outside of the cluster, checks of it are unknown: %v\n", err)
-		told = cluster.Outside{Failed: err.Error()}
-	}
-	text, err := yaml.Marshal(told)
-	if err == nil {
-		file = filepath.Join(r.dir, c.Name+".outside.yaml")
-		err = os.WriteFile(file, text, 0o600)
-	}
-	if err != nil {
-		r.broken = errors.Join(r.broken, fmt.Errorf("tell where the client outside of cluster %s is: %w", c.Name, err))
-		return "", remove
-	}
-	return file, remove
 }
 
 // interruptedWithin is how long a process that judges may clean up after an interruption.

@@ -1,0 +1,85 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/framework/agent/image"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/cluster"
+	"github.com/service-conformance/conformance/framework/kindcluster"
+)
+
+// prepareAgent writes the image of the agent, which holds this program, if checks of traffic are selected and no other image is named. A
+// program that cannot be one leaves those checks out, and says why.
+func (r *kindRun) prepareAgent() error {
+	if !selectsTraffic() {
+		return nil
+	}
+	self, err := os.Executable()
+	if err != nil {
+		return harness("%w", err)
+	}
+	agent, err := image.FromExecutable(self)
+	switch {
+	case err != nil && r.agentImage != "":
+		fmt.Fprintf(r.out, "no traffic can be sent from outside of the cluster, checks of it do not apply: %v\n", err)
+		return nil
+	case err != nil:
+		fmt.Fprintf(r.out, "no traffic can be sent, checks of it do not apply: %v; or name an image with --agent-image\n", err)
+		return nil
+	}
+	if r.program = self; r.agentImage != "" {
+		return nil
+	}
+	archive, reference := filepath.Join(r.dir, "agent.tar"), image.Reference(check.BuildVersion())
+	if _, err := writeImage(archive, reference, []v1.Image{agent}); err != nil {
+		return harness("write the image of the agent: %w", err)
+	}
+	r.archive, r.agentImage = archive, reference
+	return nil
+}
+
+func (r *kindRun) loadAgent(ctx context.Context, c *kindcluster.Cluster) error {
+	if r.archive == "" {
+		return nil
+	}
+	return c.LoadImageArchive(ctx, r.archive)
+}
+
+// startOutside starts the clients outside of a cluster. It returns the file that tells where they are, empty if there are none, and what removes them.
+func (r *kindRun) startOutside(ctx context.Context, c made) (file string, remove func()) {
+	remove = func() {}
+	if r.program == "" {
+		return "", remove
+	}
+	var told cluster.Outside
+	o, err := c.StartOutside(ctx, r.program)
+	if err == nil {
+		remove = func() {
+			if err := o.Remove(context.WithoutCancel(ctx)); err != nil {
+				fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
+			}
+		}
+		told = cluster.Outside{URL: o.URL, Token: o.Token, Gateways: o.Gateways}
+	} else {
+		fmt.Fprintf(r.out, "no traffic can be sent from outside of the cluster, checks of it are unknown: %v\n", err)
+		told = cluster.Outside{Failed: err.Error()}
+	}
+	text, err := yaml.Marshal(told)
+	if err == nil {
+		file = filepath.Join(r.dir, c.Name+".outside.yaml")
+		err = os.WriteFile(file, text, 0o600)
+	}
+	if err != nil {
+		r.broken = errors.Join(r.broken, fmt.Errorf("tell where the client outside of cluster %s is: %w", c.Name, err))
+		return "", remove
+	}
+	return file, remove
+}
