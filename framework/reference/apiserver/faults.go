@@ -204,7 +204,7 @@ func (rq *request) faultyOperations(patch jsonpatch.Patch, document []byte) json
 		return patch[:1]
 	}
 	for rq.faulty(fault.JSONPatchPartial) && len(patch) > 0 {
-		if _, err := patch.Apply(document); err == nil {
+		if _, err := applyOperations(patch, document); err == nil {
 			break
 		}
 		patch = patch[:len(patch)-1]

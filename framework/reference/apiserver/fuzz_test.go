@@ -90,7 +90,7 @@ func FuzzRequest(f *testing.F) {
 func FuzzPatch(f *testing.F) {
 	kinds := []string{"application/json-patch+json", "application/merge-patch+json", "application/strategic-merge-patch+json", "application/apply-patch+yaml"}
 	for kind, bodies := range [][]string{
-		{`[{"op":"add","path":"/spec/ports/-","value":{"port":1}}]`, `[{"op":"copy","from":"","path":"/metadata/labels"}]`, `[{"op":"test","path":"/spec","value":null}]`, `[{"op":"move","from":"/spec/ports/0","path":"/spec/ports/1"}]`, `[{"op":"remove","path":"/metadata"}]`},
+		{`[{"op":"add","path":"/spec/ports/-","value":{"port":1}}]`, `[{"op":"copy","from":"","path":"/metadata/labels"}]`, `[{"op":"test","path":"/spec","value":null}]`, `[{"op":"test","path":""}]`, `[{"op":"test","path":"/spec/ports","value":[null]}]`, `[{"op":"move","from":"/spec/ports/0","path":"/spec/ports/1"}]`, `[{"op":"remove","path":"/metadata"}]`},
 		{`{"spec":{"type":"NodePort"}}`, `{"metadata":{"labels":null}}`, `{"spec":null}`, `{"spec":{"ports":[null]}}`},
 		{`{"spec":{"ports":[{"port":80,"$patch":"delete"}],"$setElementOrder/ports":[{"port":80}]}}`, `{"spec":{"$retainKeys":["type"],"type":"ClusterIP"}}`, `{"$patch":"replace"}`, `{"spec":{"$deleteFromPrimitiveList/clusterIPs":["1"]}}`},
 		{serviceA, "apiVersion: v1\nkind: Service\nmetadata: {name: a}\nspec: {ports: [{port: 80, protocol: UDP}]}", `{"apiVersion":"v1","kind":"Service","metadata":{"name":"a","annotations":{"kubectl.kubernetes.io/last-applied-configuration":"{"}}}`},

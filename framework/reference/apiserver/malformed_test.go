@@ -22,7 +22,8 @@ const (
 	svcPath  = "/api/v1/namespaces/default/services"
 )
 
-// The codes and reasons are those of kube-apiserver v1.37.1, but where it answers malformed input with 500.
+// The codes and reasons are those of kube-apiserver v1.37.1, but where it answers malformed input with 500 or not at all (it ends the connection at the two
+// tests of a JSON patch that its library panics at), or takes a missing value for null.
 func TestMalformedRequestsGetAStatus(t *testing.T) {
 	s := startServer(t, Options{})
 	if resp, body := send(t, s, "POST", svcPath, mediaJSON, serviceA); resp.StatusCode != http.StatusCreated {
@@ -76,6 +77,9 @@ func TestMalformedRequestsGetAStatus(t *testing.T) {
 		{"JSON patch: operation", "PATCH", svcPath + "/a", jsonPatch, `[{"op":"fly","path":"/a"}]`, 422, metav1.StatusReasonInvalid},
 		{"JSON patch: path", "PATCH", svcPath + "/a", jsonPatch, `[{"op":"remove","path":"/spec/nope"}]`, 422, metav1.StatusReasonInvalid},
 		{"JSON patch: test", "PATCH", svcPath + "/a", jsonPatch, `[{"op":"test","path":"/spec/type","value":"x"}]`, 422, metav1.StatusReasonInvalid},
+		{"JSON patch: test of the whole without value", "PATCH", svcPath + "/a", jsonPatch, `[{"op":"test","path":""}]`, 422, metav1.StatusReasonInvalid},
+		{"JSON patch: test for null in an array", "PATCH", svcPath + "/a", jsonPatch, `[{"op":"test","path":"/spec/clusterIPs","value":[null]}]`, 422, metav1.StatusReasonInvalid},
+		{"JSON patch: add without value", "PATCH", svcPath + "/a", jsonPatch, `[{"op":"add","path":"/spec/ports/0/name"}]`, 422, metav1.StatusReasonInvalid},
 		{"JSON patch: type", "PATCH", svcPath + "/a", jsonPatch, `[{"op":"replace","path":"/spec/ports","value":"x"}]`, 422, metav1.StatusReasonInvalid},
 		{"JSON patch: kind", "PATCH", svcPath + "/a", jsonPatch, `[{"op":"replace","path":"/kind","value":"Pod"}]`, 422, metav1.StatusReasonInvalid},
 		{"JSON patch: name", "PATCH", svcPath + "/a", jsonPatch, `[{"op":"replace","path":"/metadata/name","value":"b"}]`, 400, metav1.StatusReasonBadRequest},

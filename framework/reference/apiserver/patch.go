@@ -125,11 +125,38 @@ func (p *patcher) jsonPatch(old object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	patched, err := p.rq.faultyOperations(patch, original).Apply(original)
+	if err := checkOperations(patch); err != nil {
+		return nil, unprocessable(err.Error())
+	}
+	patched, err := applyOperations(p.rq.faultyOperations(patch, original), original)
 	if err != nil {
 		return nil, unprocessable(err.Error())
 	}
 	return p.decodeDocument(patched, strict)
+}
+
+// checkOperations refuses operations without the value that they must have (RFC 6902, section 4): the library takes it for null.
+func checkOperations(patch jsonpatch.Patch) error {
+	for i, op := range patch {
+		switch op.Kind() {
+		case "add", "replace", "test":
+			if _, ok := op["value"]; !ok {
+				return fmt.Errorf("operation %d (%s) has no value", i, op.Kind())
+			}
+		}
+	}
+	return nil
+}
+
+// applyOperations applies a patch whole or not at all. The library panics where a test compares anything with a null inside of an array; no object of the
+// API has one there, so that the two are not equal.
+func applyOperations(patch jsonpatch.Patch, document []byte) (patched []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			patched, err = nil, fmt.Errorf("an operation cannot be evaluated (%v): %w", p, jsonpatch.ErrTestFailed)
+		}
+	}()
+	return patch.Apply(document)
 }
 
 // mergePatch applies RFC 7386.
