@@ -8,7 +8,7 @@ import (
 )
 
 // guestPatience is how many times longer things may take in a guest, whose one processor does every system call in several of the machine's.
-const guestPatience = 6
+const guestPatience = 12
 
 // describeDataPlane adds what the nodes and their proxy offer.
 func (l *Lab) describeDataPlane(d *candidate.Description) {
