@@ -361,6 +361,7 @@ const (
 	APIDiscoverySubresources       ID = "api-discovery-subresources"
 	APIJSONPatch                   ID = "api-json-patch"
 	APIJSONPatchAtomic             ID = "api-json-patch-atomic"
+	APIJSONPatchValue              ID = "api-json-patch-value"
 	APIMergePatch                  ID = "api-merge-patch"
 	APIPatchValidation             ID = "api-patch-validation"
 	APIPatchMalformed              ID = "api-patch-malformed"

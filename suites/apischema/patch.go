@@ -87,6 +87,16 @@ var _ = ginkgo.Describe("a JSON patch", func() {
 			Expect(cp.Get(ctx, "patched").Service).To(HaveField("Spec.Selector", Equal(map[string]string{"app": "patched"})))
 		})
 
+	check.It(spec.APIJSONPatchValue, "is refused without a value of a field that is added or replaced",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cp.Arrange(ctx, check.Service("patched"))
+			for _, incomplete := range []string{`{"op":"add","path":"/metadata/labels"}`, `{"op":"replace","path":"/spec/selector/app"}`} {
+				a := cp.Patch(ctx, "patched", types.JSONPatchType, `[{"op":"add","path":"/spec/selector/tier","value":"back"},`+incomplete+`]`)
+				Expect(a).To(check.BeRefused(), "%s", incomplete)
+			}
+			Expect(cp.Get(ctx, "patched").Service).To(HaveField("Spec.Selector", Equal(map[string]string{"app": "patched"})))
+		})
+
 	check.It(spec.APIJSONPatchSameNumber, "changes one of two ports with the same number",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			patchArrangeDNS(ctx, cp)

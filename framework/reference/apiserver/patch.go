@@ -125,7 +125,7 @@ func (p *patcher) jsonPatch(old object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOperations(patch); err != nil {
+	if err := checkOperations(patch); err != nil && !p.rq.faulty(fault.JSONPatchValueNull) {
 		return nil, unprocessable(err.Error())
 	}
 	patched, err := applyOperations(p.rq.faultyOperations(patch, original), original)

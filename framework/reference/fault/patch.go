@@ -6,6 +6,7 @@ import "github.com/service-conformance/conformance/framework/spec"
 var (
 	JSONPatchFirstOnly = New("json-patch-first-only", "only the first operation of a JSON patch is carried out", spec.APIJSONPatch, spec.APIJSONPatchAtomic)
 	JSONPatchPartial   = New("json-patch-partial", "the operations of a JSON patch before one that fails are carried out", spec.APIJSONPatchAtomic)
+	JSONPatchValueNull = New("json-patch-value-null", "a missing value in a JSON patch is taken for null", spec.APIJSONPatchValue)
 	MergePatchNulls    = New("merge-patch-nulls", "null in a merge patch removes nothing", spec.APIMergePatch)
 	PatchRefusalLost   = New("patch-refusal-lost", "a patch whose result breaks a rule is answered with the unchanged Service", spec.APIPatchValidation)
 	PatchMalformed500  = New("patch-malformed-500", "a malformed patch is answered with 500", spec.APIPatchMalformed)
