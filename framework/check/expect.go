@@ -69,7 +69,7 @@ func (n *Network) ExpectNow(ctx context.Context, what string, cases ...Case) [][
 // ExpectWithin is Expect with a bound of its own.
 func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Duration, cases ...Case) [][]candidate.Outcome {
 	ginkgo.GinkgoHelper()
-	within *= time.Duration(n.patience)
+	within = n.Patiently(within)
 	probes := make([]candidate.Probe, len(cases))
 	for i := range cases {
 		if probes[i] = cases[i].probe(); within == 0 && !cases[i].Want.Silent {

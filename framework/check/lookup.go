@@ -115,7 +115,7 @@ func SomeRecords(n int) RecordsWant {
 // check is unknown if the DNS answers nothing at all, and if absence is demanded of one that does not know the "kubernetes" Service.
 func (n *Network) ExpectRecords(ctx context.Context, what string, lookups ...Lookup) []candidate.Resolution {
 	ginkgo.GinkgoHelper()
-	within := time.Duration(n.patience) * ConvergenceBound
+	within := n.Patiently(ConvergenceBound)
 	var passed, first time.Duration // on the candidate's clock
 	start, pause, held := time.Now(), pollInterval, 0
 	for {

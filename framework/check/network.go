@@ -203,6 +203,11 @@ func (n *Network) AddNode(ctx context.Context, proxy candidate.ProxyConfiguratio
 	return node
 }
 
+// Patiently is a bound on the time that the candidate may take, times its patience, for loops of a check's own.
+func (n *Network) Patiently(bound time.Duration) time.Duration {
+	return bound * time.Duration(n.patience)
+}
+
 // Pass lets time pass on the candidate's clock.
 func (n *Network) Pass(ctx context.Context, d time.Duration) {
 	ginkgo.GinkgoHelper()

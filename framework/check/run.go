@@ -271,9 +271,10 @@ func Concurrently(n int, f func(i int)) {
 }
 
 // Converge polls until demand holds (it uses the Gomega it is given), records how long that took under the name what, and
-// fails the check with the last unmet demand when it does not hold within the bound.
+// fails the check with the last unmet demand when it does not hold within the bound, times the candidate's patience.
 func Converge(ctx context.Context, what string, within time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
+	within = patiently(within)
 	start, bound, polling := time.Now(), within, pollInterval
 	if onVirtualClock() { // nothing happens by itself there: a demand that waits lets time pass
 		bound, polling = min(within, virtualBound), virtualPolling
@@ -291,6 +292,14 @@ const (
 	virtualBound   = 2 * time.Second
 	virtualPolling = 200 * time.Microsecond
 )
+
+// patiently is a bound on the time that a candidate may take, for this one.
+func patiently(bound time.Duration) time.Duration {
+	if setup.Candidate == nil {
+		return bound
+	}
+	return bound * time.Duration(max(1, setup.Candidate.Describe().Patience))
+}
 
 func onVirtualClock() bool {
 	if setup.Candidate == nil {

@@ -65,7 +65,7 @@ func (s *switching) changeAndSee(ctx context.Context, node string, within time.D
 		ginkgo.GinkgoHelper()
 		return s.net.Send(ctx, candidate.Probe{From: check.Host(node), To: check.At(s.svc, exposedPort), Protocol: corev1.ProtocolTCP})[0][0]
 	}
-	begun := time.Now()
+	begun, within := time.Now(), s.net.Patiently(within)
 	last := look()
 	s.change(ctx)
 	s.cost = min(s.cost, time.Since(begun))

@@ -125,7 +125,7 @@ var _ = ginkgo.Describe("the metrics of failed restores", func() {
 			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.FlushRules))
 			s.change(ctx)
 			failed := before
-			for end := failed.answered.Add(check.ConvergenceBound); failed.answered.Before(end); failed = metricsOf(ctx, net, node.Name) {
+			for end := failed.answered.Add(net.Patiently(check.ConvergenceBound)); failed.answered.Before(end); failed = metricsOf(ctx, net, node.Name) {
 				if failed.total(restoreFailures) > 0 && failed.total(partialRestoreFailures) > 0 {
 					break
 				}
