@@ -41,7 +41,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: period.String(), SyncPeriod: farAway})
 			s := newSwitching(ctx, net, "app", node.Name)
 			var gaps []time.Duration
-			check.Deciding(func() { gaps = s.pace(ctx, node.Name, 2, period+check.ConvergenceBound, nil) }, spec.ProxySyncMinPeriodDelay)
+			check.Deciding(func() { gaps = s.pace(ctx, node.Name, 2, period+check.ConvergenceBound) }, spec.ProxySyncMinPeriodDelay)
 			check.Deciding(func() {
 				Expect(slices.Min(gaps)).To(BeNumerically(">=", period), "the time between syncs that brought two changes, at most; minSyncPeriod is %s", period)
 			}, spec.ProxySyncMinPeriod)
@@ -85,30 +85,37 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 		check.Also(spec.ProxySyncMinPeriodZero), check.Needs(spec.ProxyMetrics), check.Alone(),
 		func(ctx context.Context, net *check.Network) {
 			const second = time.Second
-			unnamed := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: "default"})
-			zero := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: "0s"})
-			s := newSwitching(ctx, net, "app", unnamed.Name, zero.Name)
-			check.Deciding(func() {
-				const changes = 3
-				before := metricsOf(ctx, net, unnamed.Name)
-				gaps := s.pace(ctx, unnamed.Name, changes, check.ConvergenceBound, func(gap time.Duration) bool { return gap < 2*second })
-				Expect(slices.Min(gaps)).To(BeNumerically(">=", second), "the time between syncs that brought two changes, at most; minSyncPeriod is not set")
-				if slices.Min(gaps) >= 2*second {
-					s.mustHaveWaited(before, metricsOf(ctx, net, unnamed.Name), gaps, 2*second-second/4)
+			// The shortest time that stands for a period of zero that somebody waits for; one second is the default.
+			const waiting = 900 * time.Millisecond
+			start := func(name, period string, changes int, enough time.Duration) *paced {
+				node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: period}).Name
+				return &paced{
+					switching: switchingFor(ctx, net, name), node: node, changes: changes, within: check.ConvergenceBound,
+					enough: func(gap time.Duration) bool { return gap < enough },
 				}
-				Expect(slices.Min(gaps)).To(BeNumerically("<", 2*second),
-					"the shortest time between syncs that brought two changes, out of %d; minSyncPeriod is not set", changes)
+			}
+			unnamed, zero := start("unnamed", "default", 3, 2*second), start("zero", "0s", 2, waiting)
+			net.Expect(ctx, "two Services are created", unnamed.call(unnamed.node), zero.call(zero.node))
+			// Side by side: what changes for one node comes to the other as well, by the same sync or by one that waits as long.
+			unnamedBefore, zeroBefore := metricsOf(ctx, net, unnamed.node), metricsOf(ctx, net, zero.node)
+			paceAll(ctx, net, unnamed, zero)
+			unnamedAfter, zeroAfter := metricsOf(ctx, net, unnamed.node), metricsOf(ctx, net, zero.node)
+			check.Deciding(func() {
+				shortest := slices.Min(unnamed.gaps)
+				Expect(shortest).To(BeNumerically(">=", second), "the time between syncs that brought two changes, at most; minSyncPeriod is not set")
+				if shortest >= 2*second {
+					unnamed.mustHaveWaited(unnamedBefore, unnamedAfter, unnamed.gaps, 2*second-second/4)
+				}
+				Expect(shortest).To(BeNumerically("<", 2*second),
+					"the shortest time between syncs that brought two changes, out of %d; minSyncPeriod is not set", unnamed.changes)
 			}, spec.ProxySyncMinPeriodDefault)
 			check.Deciding(func() {
-				// The shortest time that stands for a period which somebody waits for; one second is the default.
-				const waiting, changes = 900 * time.Millisecond, 2
-				before := metricsOf(ctx, net, zero.Name)
-				gaps := s.pace(ctx, zero.Name, changes, check.ConvergenceBound, func(gap time.Duration) bool { return gap < waiting })
-				if slices.Min(gaps) >= waiting {
-					s.mustHaveWaited(before, metricsOf(ctx, net, zero.Name), gaps, waiting/2)
+				shortest := slices.Min(zero.gaps)
+				if shortest >= waiting {
+					zero.mustHaveWaited(zeroBefore, zeroAfter, zero.gaps, waiting/2)
 				}
-				Expect(slices.Min(gaps)).To(BeNumerically("<", waiting),
-					"the shortest time between syncs that brought two changes, out of %d, with a minSyncPeriod of 0s", changes)
+				Expect(shortest).To(BeNumerically("<", waiting),
+					"the shortest time between syncs that brought two changes, out of %d, with a minSyncPeriod of 0s", zero.changes)
 			}, spec.ProxySyncMinPeriodZero)
 		})
 
@@ -119,7 +126,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			quickly := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: "200ms", SyncPeriod: "20s"})
 			s := newSwitching(ctx, net, "app", slowly.Name, quickly.Name)
 			before := metricsOf(ctx, net, slowly.Name)
-			s.pace(ctx, quickly.Name, changes, check.ConvergenceBound, nil)
+			s.pace(ctx, quickly.Name, changes, check.ConvergenceBound)
 			after := metricsOf(ctx, net, slowly.Name)
 			syncedWithin(before, after, slow)
 		})

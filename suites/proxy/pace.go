@@ -33,15 +33,22 @@ type arrival struct{ after, before time.Time }
 // newSwitching exposes the Service, and waits until the nodes serve it.
 func newSwitching(ctx context.Context, net *check.Network, name string, nodes ...string) *switching {
 	ginkgo.GinkgoHelper()
-	s := &switching{net: net, pods: net.Backends(ctx, name, net.Node(0), net.Node(1)), cost: time.Hour}
-	port := check.Port("tcp", corev1.ProtocolTCP, exposedPort, check.BackendPort)
-	s.svc = net.Expose(ctx, check.Service(name, withoutSelector(), check.WithPorts(port)))
-	s.slice = net.CreateSlice(ctx, net.Slice(s.svc, s.pods[0]))
+	s := switchingFor(ctx, net, name)
 	var cases []check.Case
 	for _, node := range nodes {
 		cases = append(cases, s.call(node))
 	}
 	net.Expect(ctx, "the Service "+name+" is created", cases...)
+	return s
+}
+
+// switchingFor exposes the Service.
+func switchingFor(ctx context.Context, net *check.Network, name string) *switching {
+	ginkgo.GinkgoHelper()
+	s := &switching{net: net, pods: net.Backends(ctx, name, net.Node(0), net.Node(1)), cost: time.Hour}
+	port := check.Port("tcp", corev1.ProtocolTCP, exposedPort, check.BackendPort)
+	s.svc = net.Expose(ctx, check.Service(name, withoutSelector(), check.WithPorts(port)))
+	s.slice = net.CreateSlice(ctx, net.Slice(s.svc, s.pods[0]))
 	return s
 }
 
@@ -58,48 +65,115 @@ func (s *switching) change(ctx context.Context) {
 	s.slice = s.net.UpdateSlice(ctx, s.slice)
 }
 
-// changeAndSee exchanges the endpoint and waits until the node uses the new one. The check fails when it does not within the time.
-func (s *switching) changeAndSee(ctx context.Context, node string, within time.Duration) arrival {
+// watched is a change of the endpoint that has not been seen to arrive at a node.
+type watched struct {
+	*switching
+	node   string
+	within time.Duration
+	start  time.Time         // of the look before the change
+	last   candidate.Outcome // the last look, which did not see the change
+}
+
+// probe is a look at which endpoint the node uses.
+func (w *watched) probe() candidate.Probe {
+	return candidate.Probe{From: check.Host(w.node), To: check.At(w.svc, exposedPort), Protocol: corev1.ProtocolTCP}
+}
+
+// changeFor exchanges the endpoint, to be seen by the node within the time.
+func (s *switching) changeFor(ctx context.Context, node string, within time.Duration) *watched {
 	ginkgo.GinkgoHelper()
-	look := func() candidate.Outcome {
-		ginkgo.GinkgoHelper()
-		return s.net.Send(ctx, candidate.Probe{From: check.Host(node), To: check.At(s.svc, exposedPort), Protocol: corev1.ProtocolTCP})[0][0]
-	}
-	begun, within := time.Now(), s.net.Patiently(within)
-	last := look()
+	begun, w := time.Now(), &watched{switching: s, node: node, within: s.net.Patiently(within)}
+	w.last = s.net.Send(ctx, w.probe())[0][0]
 	s.change(ctx)
 	s.cost = min(s.cost, time.Since(begun))
-	start := last.Start
-	for {
-		now := look()
-		seen := now.Start.Add(now.Duration)
-		if now.Result == candidate.Answered && now.Pod == s.pods[0].PodName {
-			return arrival{last.Start, seen}
+	w.start = w.last.Start
+	return w
+}
+
+// arrivedOf looks once at each change, and returns when it took effect, or nil where it has not yet. The check fails when one is late.
+func arrivedOf(ctx context.Context, net *check.Network, changes []*watched) []*arrival {
+	ginkgo.GinkgoHelper()
+	var looks []candidate.Probe
+	for _, w := range changes {
+		looks = append(looks, w.probe())
+	}
+	found := make([]*arrival, len(changes))
+	for i, seen := range net.Send(ctx, looks...) {
+		w, now := changes[i], seen[0]
+		at := now.Start.Add(now.Duration)
+		if now.Result == candidate.Answered && now.Pod == w.pods[0].PodName {
+			found[i] = &arrival{w.last.Start, at}
+			continue
 		}
-		if took := seen.Sub(start); took > within {
+		if took := at.Sub(w.start); took > w.within {
 			ginkgo.Fail(fmt.Sprintf(
-				"the endpoint of Service %s was exchanged, and %s later the host of %s does not use the new one (%s)", s.svc.Name, took, node, now.Result))
+				"the endpoint of Service %s was exchanged, and %s later the host of %s does not use the new one (%s)", w.svc.Name, took, w.node, now.Result))
 		}
-		last = now
+		w.last = now
+	}
+	return found
+}
+
+// changeAndSee exchanges the endpoint and waits until the node uses the new one. The check fails when it does not within the time.
+func (s *switching) changeAndSee(ctx context.Context, node string, within time.Duration) {
+	ginkgo.GinkgoHelper()
+	change := []*watched{s.changeFor(ctx, node, within)}
+	for arrivedOf(ctx, s.net, change)[0] == nil {
 		s.net.Pass(ctx, lookAgain)
 	}
 }
 
-// pace makes changes, each when the one before has arrived at the node, and returns how far apart the syncs that brought them were at most. It ends early
-// when enough says so of what it has seen.
-func (s *switching) pace(ctx context.Context, node string, changes int, within time.Duration, enough func(gap time.Duration) bool) []time.Duration {
+// paced is a series of changes of one Service, each made when the one before has arrived at a node.
+type paced struct {
+	*switching
+	node    string
+	changes int // how many follow the first
+	within  time.Duration
+	// enough, if it is set, ends the series when it says so of the last gap.
+	enough func(gap time.Duration) bool
+	gaps   []time.Duration // how far apart the syncs that brought two changes were, at most
+}
+
+// pace makes one series of changes and returns its gaps.
+func (s *switching) pace(ctx context.Context, node string, changes int, within time.Duration) []time.Duration {
 	ginkgo.GinkgoHelper()
-	var gaps []time.Duration
-	last := s.changeAndSee(ctx, node, within)
-	for range changes {
-		next := s.changeAndSee(ctx, node, within)
-		gaps, last = append(gaps, next.before.Sub(last.after)), next
-		if enough != nil && enough(gaps[len(gaps)-1]) {
-			break
+	p := &paced{switching: s, node: node, changes: changes, within: within}
+	paceAll(ctx, s.net, p)
+	return p.gaps
+}
+
+// paceAll makes several series of changes side by side.
+func paceAll(ctx context.Context, net *check.Network, series ...*paced) {
+	ginkgo.GinkgoHelper()
+	running, last := slices.Clone(series), map[*paced]*arrival{}
+	var changes []*watched
+	for _, p := range running {
+		changes = append(changes, p.changeFor(ctx, p.node, p.within))
+	}
+	for len(running) > 0 {
+		var left []*paced
+		var next []*watched
+		for i, at := range arrivedOf(ctx, net, changes) {
+			p, change := running[i], changes[i]
+			if at != nil {
+				if before := last[p]; before != nil {
+					p.gaps = append(p.gaps, at.before.Sub(before.after))
+				}
+				last[p] = at
+				if len(p.gaps) == p.changes || p.enough != nil && len(p.gaps) > 0 && p.enough(p.gaps[len(p.gaps)-1]) {
+					continue
+				}
+				change = p.changeFor(ctx, p.node, p.within)
+			}
+			left, next = append(left, p), append(next, change)
+		}
+		if running, changes = left, next; len(running) > 0 {
+			net.Pass(ctx, lookAgain)
 		}
 	}
-	check.Record(fmt.Sprintf("time between changes that arrive at %s, each made when the one before had arrived", node), "%v", gaps)
-	return gaps
+	for _, p := range series {
+		check.Record(fmt.Sprintf("time between changes that arrive at %s, each made when the one before had arrived", p.node), "%v", p.gaps)
+	}
 }
 
 // mustHaveWaited ends the check as unknown unless somebody waited at least for the time in the shortest of the gaps: where the machine is so slow that syncs,

@@ -48,7 +48,7 @@ var _ = ginkgo.Describe("the metrics of syncs", func() {
 			s := newSwitching(ctx, net, "app", node)
 			// A sync that is counted from here on began after the Service was made: one that began later has brought it.
 			before := metricsOf(ctx, net, node)
-			s.pace(ctx, node, changes-1, check.ConvergenceBound, nil)
+			s.pace(ctx, node, changes-1, check.ConvergenceBound)
 			var after *metrics
 			var syncs float64
 			check.Converge(ctx, "the last of several syncs is counted", check.ConvergenceBound, func(g Gomega) {
