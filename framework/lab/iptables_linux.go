@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 )
 
 // programPath is the PATH of proxies. It leads to iptables-legacy, where that works, in two cases: in a user namespace, for iptables on nftables sends all changes as
@@ -36,14 +37,15 @@ func inUserNamespace() bool {
 }
 
 // iptablesWorks reports whether the machine's iptables, whatever it is on, can make a chain. It makes one in the namespace that it is in, and removes it.
-func iptablesWorks() bool {
+var iptablesWorks = sync.OnceValue(func() bool {
 	return probe("iptables -t nat -N CONFORMANCE-PROBE && iptables -t nat -X CONFORMANCE-PROBE")
-}
+})
 
-// nftablesWork reports whether the kernel has what the nftables mode of kube-proxy needs: tables of family ip with a nat chain.
-func nftablesWork() bool {
+// nftablesWork reports whether the kernel has what the nftables mode of kube-proxy needs: tables of family ip with a nat chain. It looks once, as
+// iptablesWorks does: two that looked at the same time would take each other's table away.
+var nftablesWork = sync.OnceValue(func() bool {
 	return probe("nft 'add table ip conformance-probe; add chain ip conformance-probe nat { type nat hook output priority -100; }' && nft delete table ip conformance-probe")
-}
+})
 
 func probe(script string) bool {
 	cmd := exec.Command("/bin/sh", "-c", script)
