@@ -18,6 +18,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/lab"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
 )
@@ -65,7 +66,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	flags.StringSliceVar(&f.Features, "feature", nil, "features that the candidate claims (default all)")
 	flags.StringArrayVar(&f.ServiceCIDRs, "service-cidr", nil, "Service ranges to run on instead of the matrix; two joined by a comma are dual stack")
 	flags.BoolVar(&f.Slow, "slow", false, "also run slow checks: fill a /20 and a /16")
-	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 12 on a lab with traffic, 8 on a cluster with traffic, 4 elsewhere)")
+	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 12 on a lab with traffic (6 in user-mode-linux), 8 on a cluster with traffic, 4 elsewhere)")
 	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for junit_01.xml and report.json")
 	flags.BoolVar(&f.printReport, "print-report", false, "also print report.json, on one line that begins with {\"schemaVersion\": for a pod, whose files are gone when it ends")
 	flags.StringVar(&f.expectations, "expectations", "", "file of known deviations (default: the published list for the candidate); \"none\" uses no list")
@@ -222,7 +223,7 @@ func (f *runFlags) workers() int {
 	case f.tier == "reference":
 		return 1
 	case f.tier == "lab" && selectsTraffic():
-		return 12 // they wait for most of the time
+		return lab.TrafficWorkers()
 	case f.tier == "cluster" && f.agentImage != "" && selectsTraffic():
 		return 8 // they wait for the pods of the cluster
 	}

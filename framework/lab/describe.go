@@ -10,6 +10,14 @@ import (
 // guestPatience is how many times longer things may take in a guest, whose one processor does every system call in several of the machine's.
 const guestPatience = 12
 
+// TrafficWorkers is how many checks of traffic run best at a time here: they wait for most of the time, but in a guest everything waits for its one processor.
+func TrafficWorkers() int {
+	if inGuest() {
+		return 6
+	}
+	return 12
+}
+
 // describeDataPlane adds what the nodes and their proxy offer.
 func (l *Lab) describeDataPlane(d *candidate.Description) {
 	d.Capabilities = append(d.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.LoadBalancer)

@@ -120,7 +120,7 @@ func onOneProcessor(start func() error) error {
 	if err := unix.SchedSetaffinity(0, &one); err != nil {
 		return start()
 	}
-	defer unix.SchedSetaffinity(0, &all) // of this thread
+	defer func() { _ = unix.SchedSetaffinity(0, &all) }() // of this thread
 	return start()
 }
 
