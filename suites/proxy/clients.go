@@ -95,6 +95,14 @@ func exposeSelectorless(ctx context.Context, net *check.Network, name string, op
 	return net.Expose(ctx, exposed(name, append(slices.Clone(options), withoutSelector())...))
 }
 
+// settled waits until the sync that brought the Services so far has ended on the nodes of the clients: a Service of a later sync is served. kube-proxy in
+// ipvs mode fills its sets of addresses after the virtual servers, in any order, so that a new Service that was served already may refuse for the rest of that
+// sync (pkg/proxy/ipvs/proxier.go (v1.37.1) lines 1168 and 1454), which must not be laid to what a check does next.
+func settled(ctx context.Context, net *check.Network, pod candidate.Pod, clients ...candidate.Client) {
+	ginkgo.GinkgoHelper()
+	net.Expect(ctx, "another Service is created", caughtUp(ctx, net, pod, clients...)...)
+}
+
 // caughtUp are cases that hold when the nodes of the clients have followed all changes so far: a Service that is made now is served. A demand
 // that something is not served says little beside a proxy that has not come to it yet.
 func caughtUp(ctx context.Context, net *check.Network, pod candidate.Pod, clients ...candidate.Client) []check.Case {

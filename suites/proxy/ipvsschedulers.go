@@ -45,9 +45,7 @@ func prefersIdle(scheduler string) check.TrafficBody {
 		_, from, pods, svc := scheduled(ctx, net, scheduler)
 		to := check.At(svc, exposedPort)
 		net.Expect(ctx, "the Service is created", check.Case{From: from, To: to, Want: check.AnsweredBy(pods...), Shots: 2})
-		// kube-proxy fills its sets of addresses in any order after the virtual servers, so that a new one may refuse for a part of that sync
-		// (pkg/proxy/ipvs/proxier.go (v1.37.1) lines 1168 and 1454). A Service of the next sync shows its end.
-		net.Expect(ctx, "another Service is created", caughtUp(ctx, net, pods[0], from)...)
+		settled(ctx, net, pods[0], from)
 		free := slices.Clone(pods)
 		for round := range 2 {
 			for i := range pods {

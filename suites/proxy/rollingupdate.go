@@ -26,6 +26,7 @@ func roll(ctx context.Context, net *check.Network, svc *corev1.Service, pods []c
 	r := &rolling{svc: svc, pods: pods, paths: paths}
 	by := check.AnsweredBy(pods...)
 	net.Expect(ctx, "the Service is created", r.fresh(by)...)
+	settled(ctx, net, pods[0], check.Host(pods[0].Node), check.Host(pods[1].Node))
 	for _, c := range r.fresh(by) {
 		c.Connection = "held"
 		r.held = append(r.held, c)
