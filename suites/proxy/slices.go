@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -170,7 +171,14 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 	}
 	pods := net.Client().CoreV1().Pods(net.Namespace())
 	ginkgo.DeferCleanup(func(ctx context.Context) {
-		check.Must(pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}, metav1.ListOptions{LabelSelector: "app=" + app}))
+		remove := func() error {
+			return pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}, metav1.ListOptions{LabelSelector: "app=" + app})
+		}
+		err := remove()
+		for attempts := 1; apierrors.IsTimeout(err) && attempts < 5; attempts++ { // a slow server removes a part of them with each request
+			err = remove()
+		}
+		check.Must(err)
 	})
 	check.Concurrently(n, func(i int) {
 		p := &made[i]
