@@ -38,9 +38,9 @@ func inGuest() bool { return os.Getenv(isolatedVariable) == isolatedGuest }
 // guestMemory is what the guest may use, in MiB; it takes what it touches.
 const guestMemory = 6144
 
-// guestProcessMemory bounds the memory of Go programs in the guest. user-mode-linux maps each page of a process by itself, and kills one that reaches
-// the machine's vm.max_map_count: 256 MiB of pages by default, which an API server reached after some 170 checks.
-const guestProcessMemory = "GOMEMLIMIT=150MiB"
+// guestProcesses bounds the memory of Go programs in the guest, unless the user does. user-mode-linux maps each page of a process by itself, and kills one
+// that reaches the machine's vm.max_map_count: 256 MiB of pages by default, which an API server reached after some 170 checks.
+var guestProcesses = map[string]string{"GOGC": "50", "GOMEMLIMIT": "150MiB"}
 
 // guestJob is what the guest does, as a file that both sides see.
 type guestJob struct {
@@ -146,8 +146,10 @@ func prepareGuest(home string) error {
 		return err
 	}
 	env := append(os.Environ(), isolatedVariable+"="+isolatedGuest, "TMPDIR="+filepath.Join(home, "tmp"))
-	if os.Getenv("GOMEMLIMIT") == "" {
-		env = append(env, "GOGC=50", guestProcessMemory)
+	for name, value := range guestProcesses {
+		if os.Getenv(name) == "" {
+			env = append(env, name+"="+value)
+		}
 	}
 	if !isTerminal(os.Stdout) {
 		env = append(env, "TERM=dumb") // the console of the guest is one
