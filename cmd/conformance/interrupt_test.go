@@ -44,7 +44,7 @@ func TestSignalToAllProcessesLeavesNothing(t *testing.T) {
 	namespaces := kubernetes.NewForConfigOrDie(config).CoreV1().Namespaces()
 
 	var out strings.Builder
-	run := exec.CommandContext(t.Context(), os.Args[0], "run", "--tier", "cluster", "--kubeconfig", kubeconfig, "--parallel", "4",
+	run := exec.CommandContext(t.Context(), os.Args[0], "run", "--tier", "cluster", "--kubeconfig", kubeconfig, "--parallel", "4", "--seed", "7",
 		"--expectations", "none", "--report-dir", filepath.Join(dir, "report"))
 	run.Env = append(os.Environ(), asProgram+"=1", "HOME="+dir)
 	run.Stdout, run.Stderr = &out, &out

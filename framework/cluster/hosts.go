@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"sync"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,7 +19,8 @@ import (
 type hosts struct {
 	mu      sync.Mutex
 	agents  map[string]*started // by node; "" is the one that asks the DNS
-	created bool                // the namespace exists
+	tried   bool                // the namespace may exist
+	created bool                // it exists
 }
 
 // started is an agent, or why there is none.
@@ -79,6 +81,10 @@ func (c *Cluster) ensureHostNamespace(ctx context.Context) error {
 	if c.hosts.created {
 		return nil
 	}
+	c.hosts.tried = true
+	// An interruption must not cut the request off: the server could carry it out after removeHosts has been here.
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), namespaceTimeout)
+	defer cancel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: c.hostNamespace(), Labels: map[string]string{candidate.RunLabel: c.runID, "pod-security.kubernetes.io/enforce": "privileged"},
 	}}
@@ -88,6 +94,8 @@ func (c *Cluster) ensureHostNamespace(ctx context.Context) error {
 	c.hosts.created = true
 	return nil
 }
+
+const namespaceTimeout = 30 * time.Second
 
 // endLease tells the agents that leases share to close what a lease has left open.
 func (c *Cluster) endLease(ctx context.Context, lease string) {
@@ -113,7 +121,7 @@ func (c *Cluster) endLease(ctx context.Context, lease string) {
 func (c *Cluster) removeHosts(ctx context.Context) error {
 	c.hosts.mu.Lock()
 	defer c.hosts.mu.Unlock()
-	if !c.hosts.created {
+	if !c.hosts.tried {
 		return nil
 	}
 	zero := int64(0)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -48,13 +49,17 @@ func TestMissingNamesWhatTheClusterLacks(t *testing.T) {
 }
 
 func TestPollTellsWhatWasMissingWhenTimeIsUp(t *testing.T) {
+	synctest.Test(t, testPoll)
+}
+
+func testPoll(t *testing.T) {
 	ctx, cancel := context.WithDeadline(t.Context(), time.Now().Add(time.Hour))
 	defer cancel()
 	looks := 0
 	if err := poll(ctx, func(context.Context) error { looks++; return nil }); err != nil || looks != 1 {
 		t.Errorf("got %v after %d looks", err, looks)
 	}
-	short, cancelShort := context.WithTimeout(t.Context(), 10*time.Millisecond)
+	short, cancelShort := context.WithTimeout(t.Context(), time.Second)
 	defer cancelShort()
 	why := errors.New("no DNS")
 	if err := poll(short, func(context.Context) error { return why }); !errors.Is(err, why) {
