@@ -65,7 +65,7 @@ type DataPlane interface {
 	StopProxy(ctx context.Context, node string) error
 	// ProxyState tells whether the proxy of such a node runs, and the end of what it has logged.
 	ProxyState(ctx context.Context, node string) (ProxyState, error)
-	// Interfere changes the rules of such a node behind the proxy's back.
+	// Interfere does something to such a node behind the proxy's back.
 	Interfere(ctx context.Context, node string, what Interference) error
 }
 
@@ -193,6 +193,8 @@ type Outcome struct {
 	// Start is when the shot was sent, Duration how long it took to its result, on the candidate's clock.
 	Start    time.Time     `json:"start"`
 	Duration time.Duration `json:"duration"`
+	// Repeated is how often the kernel sent the first packet of the TCP connection again that the shot has opened: an answered shot may have been dropped before.
+	Repeated int `json:"repeated,omitempty"`
 	// Error is what a Broken prober says.
 	Error string `json:"error,omitempty"`
 }
@@ -242,7 +244,7 @@ const (
 	ProxyHealthPort  = 10256
 )
 
-// Interference is what somebody else does to the rules of a node.
+// Interference is what somebody else does to a node.
 type Interference string
 
 // The interferences.
@@ -253,4 +255,6 @@ const (
 	DropRealServers Interference = "drop real servers"
 	// AddRealServer adds an address where nobody listens as a real server of every virtual server of IPVS.
 	AddRealServer Interference = "add real server"
+	// CutOff keeps what the API server sends from the node, for as long as there is the node: what its proxy does then it does of itself.
+	CutOff Interference = "cut off from the API server"
 )

@@ -90,14 +90,14 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 			pause = min(2*pause, 200*time.Millisecond)
 			continue
 		}
-		outcomes := n.sendExcept(ctx, silent, probes)
+		outcomes := n.refusedOnly(ctx, cases, n.sendExcept(ctx, silent, probes))
 		if !n.virtual {
 			passed = time.Since(start)
 		}
 		judged, met, last := cases, allMet(cases, outcomes), false
 		if !met && passed >= within {
 			last = true
-			outcomes = n.findLost(ctx, within, cases, outcomes)
+			outcomes = n.refusedOnly(ctx, cases, n.findLost(ctx, within, cases, outcomes))
 			met = allMet(cases, outcomes)
 		}
 		if met {
@@ -107,11 +107,13 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 			again, looked := cases, outcomes
 			if within > 0 {
 				again, looked = n.lookAgain(ctx, cases, probes)
-				looked = n.findLost(ctx, within, again, looked)
+				looked = n.refusedOnly(ctx, again, n.findLost(ctx, within, again, looked))
 			}
 			if allMet(again, looked) {
 				n.control(ctx, cases)
-				record(what, first)
+				if within > 0 { // else nothing was waited for
+					record(what, first)
+				}
 				return outcomes
 			}
 			judged, outcomes = again, looked
@@ -299,66 +301,19 @@ func (n *Network) Send(ctx context.Context, probes ...candidate.Probe) [][]candi
 	return outcomes
 }
 
-// LossTimeout is the silence that counts as a loss where every single shot counts: what is demanded is not looked at again, so it is longer than a loaded
-// machine may leave a backend without its turn, and than TCP takes to repeat itself.
-const LossTimeout = 15 * time.Second
-
-// During sends the shots of the probe one after the other, over and over, while change runs: at least once before it begins and once
-// after it has ended. It returns all outcomes in order.
-func (n *Network) During(ctx context.Context, probe candidate.Probe, change func()) []candidate.Outcome {
-	ginkgo.GinkgoHelper()
-	if probe.Protocol == "" {
-		probe.Protocol = corev1.ProtocolTCP
-	}
-	if probe.Timeout == 0 {
-		probe.Timeout = LossTimeout
-	}
-	outcomes := n.Send(ctx, probe)[0]
-	stop, done := make(chan struct{}), make(chan []candidate.Outcome)
-	go func() {
-		var during []candidate.Outcome
-		defer func() { done <- during }()
-		defer ginkgo.GinkgoRecover()
-		for {
-			during = append(during, n.Send(ctx, probe)[0]...)
-			select {
-			case <-stop:
-				return
-			case <-ctx.Done():
-				return
-			case <-time.After(n.betweenShots()):
-			}
-		}
-	}()
-	var during []candidate.Outcome
-	func() {
-		defer func() { close(stop); during = <-done }() // also when a demand of change is not met: nothing may be sent after the check
-		change()
-	}()
-	return append(append(outcomes, during...), n.Send(ctx, probe)[0]...)
-}
-
-// betweenShots is the pause that During makes: none that matters where packets cost nothing.
-func (n *Network) betweenShots() time.Duration {
-	if n.virtual {
-		return 100 * time.Microsecond
-	}
-	return 5 * time.Millisecond
-}
-
 // control proves, for each client of a silent demand, that its prober reaches what is reachable and is not answered where nobody answers.
 func (n *Network) control(ctx context.Context, cases []Case) {
 	ginkgo.GinkgoHelper()
 	n.controlClients(ctx, slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !c.Want.Silent }))
 }
 
-// controlUnanswered proves the same for each client from outside of the cluster that met no answer where answers are demanded: its way to the nodes is
-// nothing that the candidate makes.
+// controlUnanswered proves the same for each client that met no answer where answers are demanded: pods reach each other, and clients outside of the
+// cluster reach the nodes, by nothing that the candidate makes.
 func (n *Network) controlUnanswered(ctx context.Context, cases []Case, outcomes [][]candidate.Outcome) {
 	ginkgo.GinkgoHelper()
 	var unanswered []Case
 	for i, c := range cases {
-		if c.From.Gateway != "" && !c.Want.Met(outcomes[i]) &&
+		if !c.Want.Met(outcomes[i]) &&
 			!slices.ContainsFunc(outcomes[i], func(o candidate.Outcome) bool { return o.Result == candidate.Answered }) {
 			unanswered = append(unanswered, c)
 		}
@@ -369,11 +324,13 @@ func (n *Network) controlUnanswered(ctx context.Context, cases []Case, outcomes 
 func (n *Network) controlClients(ctx context.Context, cases []Case) {
 	ginkgo.GinkgoHelper()
 	var probes []candidate.Probe
-	var pod candidate.Pod
+	var pods []candidate.PodName // that are to answer, by the index of the probe
 	for _, c := range cases {
-		if pod.Name == "" {
-			pod = n.controlPod(ctx)
+		protocol := c.probe().Protocol
+		if protocol == corev1.ProtocolSCTP { // few pods answer it
+			protocol = corev1.ProtocolTCP
 		}
+		pod := n.controlPod(ctx, protocol)
 		family := corev1.IPv4Protocol
 		if c.To.Addr().Is6() {
 			family = corev1.IPv6Protocol
@@ -382,11 +339,11 @@ func (n *Network) controlClients(ctx context.Context, cases []Case) {
 		if !to.IsValid() {
 			Abort("no control: pod %s has no address of family %s", pod.Name, family)
 		}
-		p := candidate.Probe{From: c.From, To: netip.AddrPortFrom(to, BackendPort), Protocol: corev1.ProtocolTCP, Count: 1, Timeout: 10 * time.Second}
+		p := candidate.Probe{From: c.From, To: netip.AddrPortFrom(to, BackendPort), Protocol: protocol, Count: 1, Timeout: 10 * time.Second, Repeats: lossRepeats}
 		negative := p
 		negative.To = netip.AddrPortFrom(to, closedPort)
 		if !slices.Contains(probes, p) {
-			probes = append(probes, p, negative)
+			probes, pods = append(probes, p, negative), append(pods, pod.PodName, pod.PodName)
 		}
 	}
 	if len(probes) == 0 {
@@ -394,14 +351,14 @@ func (n *Network) controlClients(ctx context.Context, cases []Case) {
 	}
 	outcomes := n.Send(ctx, probes...)
 	for i := 0; i < len(probes); i += 2 {
-		if o := outcomes[i][0]; o.Result != candidate.Answered || o.Pod != pod.PodName {
-			Abort("positive control: the client in the %s does not reach pod %s at %s: %s", probes[i].From, pod.Name, probes[i].To, describe(outcomes[i]))
+		if o := outcomes[i][0]; o.Result != candidate.Answered || o.Pod != pods[i] {
+			Abort("positive control: the client in the %s does not reach pod %s at %s/%s: %s", probes[i].From, pods[i].Name, probes[i].To, probes[i].Protocol, describe(outcomes[i]))
 		}
 		if o := outcomes[i+1][0]; o.Result == candidate.Answered {
 			Abort("negative control: somebody answers the client in the %s at %s, where nobody listens", probes[i].From, probes[i+1].To)
 		}
 	}
-	Record("controls", "%d clients reached pod %s at its own address and nobody at a closed port", len(probes)/2, pod.Name)
+	Record("controls", "%d times a client reached a pod (%s) at its own address and nobody at a closed port", len(probes)/2, pods[0].Name)
 }
 
 // controlStrangers proves, for each client that somebody else than a pod of the check has answered where that was not wanted, that nobody answers it at an
@@ -417,11 +374,7 @@ func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [
 			return // this one is unmet whoever answers elsewhere
 		}
 		p := c.probe()
-		nobody := nobodyIPv4
-		if c.To.Addr().Is6() {
-			nobody = nobodyIPv6
-		}
-		p.To, p.Count, p.SourcePort, p.Connection = netip.AddrPortFrom(nobody, c.To.Port()), 1, 0, ""
+		p.To, p.Count, p.SourcePort, p.Connection = netip.AddrPortFrom(nobody(c.To.Addr()), c.To.Port()), 1, 0, ""
 		if !slices.Contains(probes, p) {
 			probes = append(probes, p)
 		}
@@ -437,24 +390,18 @@ func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [
 	}
 }
 
-// nobodyIPv4 and nobodyIPv6 are addresses for documentation (RFC 5737, RFC 3849), which no host has.
-var (
-	nobodyIPv4 = netip.MustParseAddr("203.0.113.113")
-	nobodyIPv6 = netip.MustParseAddr("2001:db8:dead::113")
-)
-
 // byStranger reports whether a shot was answered, and not by a pod of this suite.
 func byStranger(o candidate.Outcome) bool { return o.Result == candidate.Answered && o.Pod.Name == "" }
 
 // closedPort is a port on which no backend answers.
 const closedPort = 9
 
-// controlPod is a pod of the check that answers on BackendPort; it starts one if there is none.
-func (n *Network) controlPod(ctx context.Context) candidate.Pod {
+// controlPod is a pod of the check that answers the protocol on BackendPort; it starts one if there is none.
+func (n *Network) controlPod(ctx context.Context, protocol corev1.Protocol) candidate.Pod {
 	ginkgo.GinkgoHelper()
 	n.mu.Lock()
 	i := slices.IndexFunc(n.pods, func(p candidate.Pod) bool {
-		return !p.HostNetwork && slices.ContainsFunc(p.Ports, func(q candidate.PodPort) bool { return q.Protocol == corev1.ProtocolTCP && q.Number == BackendPort })
+		return !p.HostNetwork && slices.ContainsFunc(p.Ports, func(q candidate.PodPort) bool { return q.Protocol == protocol && q.Number == BackendPort })
 	})
 	var pod candidate.Pod
 	if i >= 0 {

@@ -73,6 +73,35 @@ func TestMatrixMarksWhatIsUnmet(t *testing.T) {
 	}
 }
 
+func TestAPacketThatWasDroppedAtFirstIsToldFromAMachineThatStalls(t *testing.T) {
+	answered := by("a")
+	late := answered
+	late.Repeated = 1
+	for name, c := range map[string]struct {
+		outcomes, controls []candidate.Outcome
+		dropped            int
+	}{
+		"nothing was repeated":        {[]candidate.Outcome{answered, answered}, []candidate.Outcome{answered, late}, 0},
+		"all is repeated":             {[]candidate.Outcome{answered, late}, []candidate.Outcome{late, answered}, 0},
+		"the control is not answered": {[]candidate.Outcome{answered, late}, []candidate.Outcome{answered, met(candidate.Dropped)}, 0},
+		"the candidate dropped it":    {[]candidate.Outcome{answered, late, late}, []candidate.Outcome{answered, answered}, 2},
+	} {
+		dropped := 0
+		for i, o := range droppedAtFirst(c.outcomes, c.controls) {
+			switch o.Result {
+			case candidate.Dropped:
+				dropped++
+			case c.outcomes[i].Result:
+			default:
+				t.Errorf("%s: %s became %s", name, c.outcomes[i].Result, o.Result)
+			}
+		}
+		if dropped != c.dropped {
+			t.Errorf("%s: %d of %d were dropped, want %d", name, dropped, len(c.outcomes), c.dropped)
+		}
+	}
+}
+
 // scripted is a candidate whose data plane answers as a check of this file says.
 type scripted struct {
 	api *httptest.Server
@@ -261,6 +290,35 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Dropped) }
 		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
 	}, judged{verdict: Unknown, reason: "positive control: "})
+	noWay := func(refused candidate.Result) func(candidate.Probe, int) candidate.Outcome {
+		return func(p candidate.Probe, _ int) candidate.Outcome {
+			o := script.honest(p)
+			switch {
+			case p.To == vip:
+				return met(candidate.Unreachable)
+			case o.Result == candidate.Dropped: // nobody has it
+				return met(refused)
+			}
+			return o
+		}
+	}
+	it("to be refused is met by the ICMP error of a network that leaves others without answer", func(ctx context.Context, net *Network) {
+		script.shots = noWay(candidate.Dropped)
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
+	}, judged{verdict: Conformant})
+	it("to be refused is not met by what the network says of everybody", func(ctx context.Context, net *Network) {
+		script.shots = noWay(candidate.Unreachable)
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Both(Refused(), Unanswered())})
+	}, judged{verdict: NonConformant, message: []string{"2× unreachable, as nobody is"}})
+	it("is undecided for a pod that does not reach another by the protocol either", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			if p.Protocol == corev1.ProtocolUDP {
+				return met(candidate.Dropped)
+			}
+			return script.honest(p)
+		}
+		net.Expect(ctx, "nothing", Case{From: net.ClientPod(ctx, "node-0"), To: vip, Protocol: corev1.ProtocolUDP, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: Unknown, reason: "positive control: the client in the pod client-"})
 	lossy := func(every int, patient bool) func(candidate.Probe, int) candidate.Outcome {
 		sent := 0
 		return func(p candidate.Probe, _ int) candidate.Outcome {
@@ -360,8 +418,8 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 			"✗  host of node-0  10.96.0.7:80/TCP", "answered by backend", "3× dropped",
 		},
 		look: func(t *testing.T, f finding) {
-			if !slices.Contains(f.Evidence, Evidence{Name: "diagnosis of 10.96.0.7", Value: "the rules of 10.96.0.7"}) || len(f.Evidence) != 1 {
-				t.Errorf("evidence %+v: not the diagnosis of what is unmet alone", f.Evidence)
+			if !slices.Contains(f.Evidence, Evidence{Name: "diagnosis of 10.96.0.7", Value: "the rules of 10.96.0.7"}) || len(f.Evidence) != 2 || !hasControls(f.Result) {
+				t.Errorf("evidence %+v: not the controls and the diagnosis of what is unmet alone", f.Evidence)
 			}
 			if len(f.Convergence) > 0 {
 				t.Errorf("a convergence is recorded that never was: %+v", f.Convergence)
@@ -374,7 +432,7 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	it("that must hold at once is looked at once", func(ctx context.Context, net *Network) {
 		net.ExpectNow(ctx, "a node has gone", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a"))})
 	}, judged{verdict: NonConformant, message: []string{"at this time: a node has gone\nnot met\n", "✗"}, look: func(t *testing.T, f finding) {
-		if f.looks != 1 || f.spent != 0 {
+		if f.looks != 2 || f.spent != 0 { // and at the controls
 			t.Errorf("looked %d times in %s", f.looks, f.spent)
 		}
 	}})
@@ -399,7 +457,10 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	}})
 	it("that ceases to hold each time is a violation", func(ctx context.Context, net *Network) {
 		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
-			if script.looks%2 == 0 {
+			switch {
+			case p.To != vip:
+				return script.honest(p)
+			case script.looks%2 == 0:
 				return met(candidate.Refused)
 			}
 			return by("a")
@@ -414,6 +475,8 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 				return met(candidate.Refused)
 			case p.To == vip:
 				return by("a")
+			case p.To.Addr().String() != "10.96.0.8":
+				return script.honest(p)
 			}
 			return by(pods[shot/shotsAgain%2].Name) // few shots meet one only, which is right
 		}

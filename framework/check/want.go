@@ -23,6 +23,8 @@ type Want struct {
 	Still *Want
 	// Silent demands are met by a prober that reaches nothing; they count only beside controls.
 	Silent bool
+	// Refusal demands are met by Unreachable too, unless that is what the network says of an address that nobody has.
+	Refusal bool
 }
 
 // shotsAgain bounds the shots of a second look that needs few.
@@ -112,9 +114,9 @@ func AlwaysBySame(pods ...candidate.Pod) Want {
 	})
 }
 
-// Refused demands that each shot is refused (TCP reset or ICMP error), not left without an answer.
+// Refused demands that each shot is refused (TCP reset or ICMP error), not left without an answer, nor to a network that knows no way to the address.
 func Refused() Want {
-	return Want{Text: "refused", Shots: 2, Silent: true, Met: func(os []candidate.Outcome) bool {
+	return Want{Text: "refused", Shots: 2, Silent: true, Refusal: true, Met: func(os []candidate.Outcome) bool {
 		return every(os, func(o candidate.Outcome) bool {
 			return o.Result == candidate.Refused || o.Result == candidate.Unreachable
 		})
@@ -199,6 +201,7 @@ func Both(wants ...Want) Want {
 		texts = append(texts, w.Text)
 		all.Shots = max(all.Shots, w.Shots)
 		all.Silent = all.Silent || w.Silent
+		all.Refusal = all.Refusal || w.Refusal
 	}
 	all.Text = strings.Join(texts, "; ")
 	return all

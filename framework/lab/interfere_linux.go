@@ -17,6 +17,8 @@ func (d *dataPlane) Interfere(ctx context.Context, name string, what candidate.I
 	}
 	var script string
 	switch what {
+	case candidate.CutOff:
+		return n.network.CutOff()
 	case candidate.FlushRules:
 		script = flushScript
 	case candidate.DropRealServers:

@@ -9,7 +9,7 @@ import (
 )
 
 // TimeToConsistency is how long it took from changes until every client that a check looked from saw their effect, in seconds on the
-// candidate's clock. It holds what polling adds: at most a fifth of a second.
+// candidate's clock. It holds what polling adds: at most a fifth of a second, and a second where silence is demanded beside.
 type TimeToConsistency struct {
 	Changes int     `json:"changes"`
 	P50     float64 `json:"p50Seconds"`

@@ -136,6 +136,7 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 		if err := p.establish(ctx, in, c, probe, source); err != nil {
 			return err
 		}
+		o.Repeated = c.socket.repeated
 	}
 	if probe.Connection == "" {
 		defer p.release(c)

@@ -12,6 +12,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -205,12 +206,14 @@ func TestRepeatedDatagram(t *testing.T) {
 	}
 }
 
-func TestDroppedConnectionAttempt(t *testing.T) {
+// fullListener is a listener on loopback whose queue of connections that nobody accepts is full: the kernel ignores SYN.
+func fullListener(t *testing.T) (fd, port int) {
+	t.Helper()
 	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer unix.Close(fd)
+	t.Cleanup(func() { unix.Close(fd) })
 	if err := errors.Join(unix.Bind(fd, &unix.SockaddrInet4{Addr: loopback4.As4()}), unix.Listen(fd, 0)); err != nil {
 		t.Fatal(err)
 	}
@@ -218,11 +221,47 @@ func TestDroppedConnectionAttempt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	port := bound.(*unix.SockaddrInet4).Port
-	connect(t, port) // fills the queue of connections that nobody accepts: the kernel ignores SYN now
+	port = bound.(*unix.SockaddrInet4).Port
+	connect(t, port)
+	return fd, port
+}
+
+func TestDroppedConnectionAttempt(t *testing.T) {
+	_, port := fullListener(t)
 	want(t, send(t, newProber(t), candidate.Probe{To: to(loopback4, port), Protocol: tcp, Count: 2, Timeout: brief}), candidate.Dropped)
 	// A named connection that was not established is tried again.
 	want(t, send(t, newProber(t), candidate.Probe{To: to(loopback4, port), Protocol: tcp, Count: 2, Timeout: brief, Connection: "a"}), candidate.Dropped)
+}
+
+func TestAConnectionThatWasDroppedAtFirstIsKnown(t *testing.T) {
+	listener, port := fullListener(t)
+	repeated := make(chan int, 1)
+	go func() {
+		p := candidate.Probe{Protocol: tcp}
+		s, err := dial(t.Context(), nil, &p, netip.AddrPort{}, to(loopback4, port), time.Minute)
+		if err != nil {
+			repeated <- -1
+			return
+		}
+		s.close()
+		repeated <- s.repeated
+	}()
+	attempt := fmt.Sprintf(" 0100007F:%04X 02 ", port) // SYN is sent
+	for {
+		connections, err := os.ReadFile("/proc/self/net/tcp")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(connections), attempt) {
+			break
+		}
+	}
+	if _, _, err := unix.Accept(listener); err != nil { // there is room for the next SYN
+		t.Fatal(err)
+	}
+	if n := <-repeated; n != 1 {
+		t.Errorf("SYN was repeated %d times, want once", n)
+	}
 }
 
 func TestDroppedOnEstablishedConnection(t *testing.T) {

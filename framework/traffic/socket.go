@@ -130,6 +130,8 @@ type socket struct {
 	raw     syscall.RawConn
 	ctx     context.Context // of the shot that uses it
 	timeout time.Duration
+	// repeated is how often SYN was sent again until the connection was established.
+	repeated int
 }
 
 // networkError is what the network made of a packet, other than an answer.
@@ -228,7 +230,20 @@ func dial(ctx context.Context, in Namespace, probe *candidate.Probe, source, to 
 		s.close()
 		return nil, fmt.Errorf("connect to %s: %w", to, err)
 	}
+	if probe.Protocol == corev1.ProtocolTCP {
+		if err := s.raw.Control(s.countRepeats); err != nil {
+			s.close()
+			return nil, err
+		}
+	}
 	return s, nil
+}
+
+// countRepeats asks the kernel how often it sent SYN again. One that does not tell leaves it at none.
+func (s *socket) countRepeats(fd uintptr) {
+	if info, err := unix.GetsockoptTCPInfo(int(fd), unix.IPPROTO_TCP, unix.TCP_INFO); err == nil {
+		s.repeated = int(info.Total_retrans)
+	}
 }
 
 func asNetworkError(err error) error {

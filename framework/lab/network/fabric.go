@@ -86,6 +86,22 @@ var hostSysctls = map[string]string{
 	"net/ipv6/conf/all/accept_redirects": "0",
 }
 
+// rootSysctls let the root namespace say that there is no way to an address that nobody has, in either family, whatever the machine's own sysctls are:
+// what a node neither serves nor drops must look otherwise than what it drops.
+var rootSysctls = map[string]string{
+	"net/bridge/bridge-nf-call-iptables":   "0",
+	"net/bridge/bridge-nf-call-ip6tables":  "0",
+	"net/ipv4/ip_forward":                  "1",
+	"net/ipv4/conf/all/rp_filter":          "0",
+	"net/ipv4/conf/default/rp_filter":      "0",
+	"net/ipv4/conf/all/send_redirects":     "0",
+	"net/ipv4/conf/default/send_redirects": "0",
+	"net/ipv6/conf/all/disable_ipv6":       "0",
+	"net/ipv6/conf/all/forwarding":         "1",
+	"net/ipv6/conf/default/accept_dad":     "0",
+	"net/ipv6/conf/all/accept_dad":         "0",
+}
+
 // NewFabric makes the bridge in the network namespace of this process, which must be one of its own (see package lab, isolation).
 func NewFabric() (*Fabric, error) {
 	root, err := current()
@@ -93,13 +109,8 @@ func NewFabric() (*Fabric, error) {
 		return nil, err
 	}
 	f := &Fabric{root: root, nodes: map[int]*Node{}, outsides: map[int]*Outside{}}
-	for name, value := range map[string]string{
-		"net/bridge/bridge-nf-call-iptables": "0", "net/bridge/bridge-nf-call-ip6tables": "0",
-		"net/ipv6/conf/all/disable_ipv6": "0", "net/ipv6/conf/default/accept_dad": "0", "net/ipv6/conf/all/accept_dad": "0",
-	} {
-		if err := root.Do(func() error { return setSysctl(name, value) }); err != nil {
-			return nil, err
-		}
+	if err := root.Do(func() error { return setSysctls(rootSysctls, prompt) }); err != nil {
+		return nil, err
 	}
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name, attrs.HardwareAddr = "nodes", mac(bridgePortKind, 0)
@@ -194,6 +205,7 @@ type Node struct {
 	fabric *Fabric
 	index  int
 	uplink netlink.Link
+	cutOff bool // guarded by that of the fabric
 	mu     sync.Mutex
 	pods   map[byte]bool
 	taken  int // counts addresses that were given to pods
@@ -233,6 +245,9 @@ func (f *Fabric) AddNode() (_ *Node, err error) {
 			return nil, err
 		}
 		if err := n.route(n.uplink, everything[i], hostAddress(i, rootHosts, 1).Addr()); err != nil {
+			return nil, err
+		}
+		if err := f.root.route(f.bridge, n.PodRanges[i], a.Addr()); err != nil { // for its ICMP errors
 			return nil, err
 		}
 	}
@@ -283,14 +298,32 @@ func (n *Node) reply(o *Outside) error {
 	return errors.Join(errs...)
 }
 
+// CutOff keeps everything that the namespace of this process sends from the node, until it is removed.
+func (n *Node) CutOff() error {
+	n.fabric.mu.Lock()
+	defer n.fabric.mu.Unlock()
+	n.cutOff = true
+	var errs []error
+	for _, a := range n.Addresses {
+		errs = append(errs, n.fabric.root.block(netip.PrefixFrom(a, a.BitLen())))
+	}
+	return errors.Join(errs...)
+}
+
 // Remove removes the node; its pods must be gone. Processes inside of it must have ended.
 func (n *Node) Remove() {
 	f := n.fabric
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.nodes, n.index)
-	for _, other := range f.nodes {
-		for _, r := range n.PodRanges {
+	if n.cutOff {
+		for _, a := range n.Addresses {
+			f.root.unroute(netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
+	for _, r := range n.PodRanges {
+		f.root.unroute(r)
+		for _, other := range f.nodes {
 			other.unroute(r)
 		}
 	}

@@ -63,6 +63,14 @@ func (n *Namespace) route(l netlink.Link, to netip.Prefix, gateway netip.Addr) e
 	return nil
 }
 
+// block drops what the namespace sends to to.
+func (n *Namespace) block(to netip.Prefix) error {
+	if err := n.links.RouteReplace(&netlink.Route{Type: unix.RTN_BLACKHOLE, Dst: ipNet(to)}); err != nil {
+		return fmt.Errorf("block %s: %w", to, err)
+	}
+	return nil
+}
+
 // unroute removes the route for to; that there is none is no error.
 func (n *Namespace) unroute(to netip.Prefix) {
 	_ = n.links.RouteDel(&netlink.Route{Dst: ipNet(to)})

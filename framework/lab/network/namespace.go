@@ -36,14 +36,7 @@ func newNamespace(sysctls ...map[string]string) (_ *Namespace, err error) {
 		if n.handle, err = netns.Get(); err != nil {
 			return err
 		}
-		for _, set := range sysctls {
-			for name, value := range set {
-				if err := setSysctl(name, value); err != nil {
-					return err
-				}
-			}
-		}
-		return nil
+		return setSysctls(sysctls...)
 	})
 	if err != nil {
 		return nil, err
@@ -54,11 +47,15 @@ func newNamespace(sysctls ...map[string]string) (_ *Namespace, err error) {
 	return n, n.up("lo")
 }
 
-// setSysctl writes a sysctl of the network namespace of this thread; one that this kernel does not have is left out.
-func setSysctl(name, value string) error {
-	err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0)
-	if err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("set sysctl %s: %w", name, err)
+// setSysctls writes sysctls of the network namespace of this thread; those that this kernel does not have are left out.
+func setSysctls(sets ...map[string]string) error {
+	for _, set := range sets {
+		for name, value := range set {
+			err := os.WriteFile(filepath.Join("/proc/sys", name), []byte(value), 0)
+			if err != nil && !os.IsNotExist(err) {
+				return fmt.Errorf("set sysctl %s: %w", name, err)
+			}
+		}
 	}
 	return nil
 }

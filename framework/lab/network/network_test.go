@@ -95,6 +95,27 @@ func TestEverybodyReachesEveryPod(t *testing.T) {
 	}
 }
 
+// TestNobodyIsUnreachable demands that the network itself says so of an address that nobody has, to everybody and in both families: silence is then the
+// work of a node.
+func TestNobodyIsUnreachable(t *testing.T) {
+	f := must(NewFabric())(t)
+	defer f.Close()
+	n := must(f.AddNode())(t)
+	p := must(n.AddPod())(t)
+	outside := must(f.AddOutside(n, 1))(t)
+	for who, in := range map[string]*Namespace{"pod": p.Namespace, "host": n.Namespace, "outside": outside.Namespace} {
+		for _, nobody := range []string{"203.0.113.113", "2001:db8:dead::113", "10.96.7.7"} {
+			for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
+				var prober traffic.Prober
+				probe := candidate.Probe{To: netip.AddrPortFrom(netip.MustParseAddr(nobody), 80), Protocol: protocol, Timeout: candidate.DefaultProbeTimeout * 10}
+				if o := prober.Send(context.Background(), in.Do, probe, netip.Addr{})[0]; o.Result != candidate.Unreachable {
+					t.Errorf("%s to %s/%s: %+v", who, nobody, protocol, o)
+				}
+			}
+		}
+	}
+}
+
 // TestWhatIsRemovedIsGone removes pods and a node. An address of a pod does not come again soon.
 func TestWhatIsRemovedIsGone(t *testing.T) {
 	f := must(NewFabric())(t)

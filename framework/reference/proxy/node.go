@@ -30,6 +30,7 @@ type Node struct {
 	changes         int // endpoint changes that were programmed
 	failures        int // updates that failed
 	flushed         bool
+	cutOff          bool
 	realServers     realServers
 
 	affinity map[affinityKey]*affinityEntry

@@ -100,7 +100,7 @@ func (n *Node) Stop() {
 // Running reports whether the proxy runs.
 func (n *Node) Running() bool { return n.running }
 
-// Interfere changes what is programmed behind the proxy's back.
+// Interfere does something to the node behind the proxy's back.
 func (n *Node) Interfere(what candidate.Interference) {
 	switch what {
 	case candidate.FlushRules:
@@ -109,6 +109,8 @@ func (n *Node) Interfere(what candidate.Interference) {
 		n.realServers = droppedRealServers
 	case candidate.AddRealServer:
 		n.realServers = addedRealServer
+	case candidate.CutOff:
+		n.cutOff = true
 	}
 }
 
@@ -121,6 +123,9 @@ func (n *Node) Advance(now time.Time, current *Objects) {
 	if !n.Own {
 		n.program(now, current)
 		return
+	}
+	if n.cutOff && n.programmed != nil {
+		current = n.programmed
 	}
 	minSync := n.minSync
 	switch {

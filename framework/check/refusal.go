@@ -1,0 +1,70 @@
+package check
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// unheeded is Unreachable where the network says that of every address that nobody has: the candidate has left the packet alone.
+const unheeded candidate.Result = "unreachable, as nobody is"
+
+// nobodyIPv4 and nobodyIPv6 are addresses for documentation (RFC 5737, RFC 3849), which no host has.
+var (
+	nobodyIPv4 = netip.MustParseAddr("203.0.113.113")
+	nobodyIPv6 = netip.MustParseAddr("2001:db8:dead::113")
+)
+
+func nobody(like netip.Addr) netip.Addr {
+	if like.Is6() {
+		return nobodyIPv6
+	}
+	return nobodyIPv4
+}
+
+// refusedOnly returns the outcomes, those of refusals that are none of the candidate as unheeded. A reset or a closed port is told by somebody who has the
+// address; that there is no way to it, also by a router that nobody has told of Services.
+func (n *Network) refusedOnly(ctx context.Context, cases []Case, outcomes [][]candidate.Outcome) [][]candidate.Outcome {
+	ginkgo.GinkgoHelper()
+	unreachable := func(o candidate.Outcome) bool { return o.Result == candidate.Unreachable }
+	for i, c := range cases {
+		if !c.Want.Refusal || !slices.ContainsFunc(outcomes[i], unreachable) || !n.nobodyUnreachable(ctx, &c) {
+			continue
+		}
+		outcomes[i] = slices.Clone(outcomes[i])
+		for k, o := range outcomes[i] {
+			if unreachable(o) {
+				outcomes[i][k].Result = unheeded
+			}
+		}
+	}
+	return outcomes
+}
+
+// route is a way into the network: what it says of an address that nobody has need be asked once.
+type route struct {
+	from candidate.Client
+	six  bool
+}
+
+// nobodyUnreachable reports whether the client of the case is told that there is no way to an address that nobody has.
+func (n *Network) nobodyUnreachable(ctx context.Context, c *Case) bool {
+	ginkgo.GinkgoHelper()
+	key := route{c.From, c.To.Addr().Is6()}
+	n.mu.Lock()
+	told, known := n.unreachable[key]
+	n.mu.Unlock()
+	if !known {
+		p := c.probe()
+		p.To, p.Count, p.SourcePort, p.Connection, p.Path = netip.AddrPortFrom(nobody(c.To.Addr()), c.To.Port()), 1, 0, "", ""
+		told = n.Send(ctx, p)[0][0].Result == candidate.Unreachable
+		n.mu.Lock()
+		n.unreachable[key] = told
+		n.mu.Unlock()
+	}
+	return told
+}
