@@ -153,7 +153,7 @@ var _ = ginkgo.Describe("the sticky time", func() {
 		func(ctx context.Context, net *check.Network) {
 			onAnyMachine(func(sticky time.Duration) bool {
 				v := newVisitors(ctx, net, stickyName(sticky), stickyTime(int32(sticky/time.Second)))
-				if !v.keepIfInTime(ctx, sticky/2, sticky) {
+				if !v.keepIfInTime(ctx, sticky*3/4, sticky) {
 					return false
 				}
 				v.lose(ctx, sticky+time.Second, sticky)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"math"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
@@ -13,12 +14,20 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// atRandom demands that each of the pods answers with the same probability, and in no fixed order: that a pod answers twice in a row does
-// happen. By chance it does not with a probability far below check.FalseAlarm.
+// atRandom demands that each of the pods answers with the same probability, and in no fixed order: a pod answers twice in a row as often as each
+// choice made by itself lets it, but for what check.FalseAlarm allows.
 func atRandom(pods ...candidate.Pod) check.Want {
 	unordered := check.Want{Text: "in no fixed order", Met: func(os []candidate.Outcome) bool {
-		return slices.IndexFunc(os[1:], func(o candidate.Outcome) bool { return o.Pod != os[0].Pod }) >= 0 && len(slices.CompactFunc(
-			slices.Clone(os), func(a, b candidate.Outcome) bool { return a.Pod == b.Pod })) < len(os)
+		inARow := 0
+		for i := range os[1:] {
+			if os[i].Pod == os[i+1].Pod {
+				inARow++
+			}
+		}
+		// P(share < 1/n - t) <= exp(-2 m t²), by Hoeffding: whether the next one is the same does not depend on which one it is.
+		n, m := float64(len(pods)), float64(len(os)-1)
+		t := math.Sqrt(-math.Log(check.FalseAlarm/2) / (2 * m))
+		return math.Abs(float64(inARow)/m-1/n) <= t
 	}}
 	return check.Both(check.Evenly(pods...), unordered)
 }

@@ -117,6 +117,8 @@ func (m *mixed) expect(ctx context.Context, net *check.Network, i int, internal,
 			check.Case{From: client, To: check.At(svc, exposedPort), Want: internal},
 			check.Case{From: check.Outside(net.Node(0)), To: onNodePort(net, 0, svc, 1), Protocol: corev1.ProtocolUDP, Want: external})
 	}
+	// That nobody answers says nothing of proxies that have not come to these Services yet.
+	cases = append(cases, caughtUp(ctx, net, m.ready, client, check.Host(net.Node(0)))...)
 	net.Expect(ctx, fmt.Sprintf("Services are created with every mix of endpoints on a node (%s)", m.mixture), cases...)
 }
 

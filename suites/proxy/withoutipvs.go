@@ -38,15 +38,31 @@ var _ = ginkgo.Describe("the ipvs mode on a node without IPVS", func() {
 	check.It(spec.ProxyIPVSModulesVerified, "is not taken for one that works: the proxy ends, or serves in another way",
 		func(ctx context.Context, net *check.Network) {
 			node, call := startWithoutIPVS(ctx, net)
+			ended := false
 			check.Converge(ctx, "the proxy ends or serves", check.ConvergenceBound, func(g Gomega) {
 				net.Pass(ctx, lookAgain)
 				state := proxyState(ctx, net, node)
 				if !state.Running {
 					check.Record("the proxy has ended", "%s", state.Log)
+					ended = true
 					return
 				}
 				o := net.Send(ctx, candidate.Probe{From: call.From, To: call.To, Protocol: corev1.ProtocolTCP})[0][0]
 				g.Expect(o.Result).To(Equal(candidate.Answered), "the proxy of %s runs, and serves nothing; its log ends with %s", node.Name, state.Log)
+			})
+			if !ended {
+				return
+			}
+			// A program that ends whatever the mode has verified nothing.
+			check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: "iptables", WithoutIPVS: true}))
+			check.Converge(ctx, "it is started in iptables mode", check.ConvergenceBound, func(g Gomega) {
+				net.Pass(ctx, lookAgain)
+				o := net.Send(ctx, candidate.Probe{From: call.From, To: call.To, Protocol: corev1.ProtocolTCP})[0][0]
+				state := proxyState(ctx, net, node)
+				if !state.Running {
+					check.Abort("the proxy of %s ends in iptables mode too, so that its end in ipvs mode says nothing; its log ends with %s", node.Name, state.Log)
+				}
+				g.Expect(o.Result).To(Equal(candidate.Answered), "the proxy of %s runs in iptables mode, and serves nothing; its log ends with %s", node.Name, state.Log)
 			})
 		})
 
