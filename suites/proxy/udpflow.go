@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"slices"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -23,6 +24,9 @@ func flows(cases []check.Case) []check.Case {
 	}
 	return steady
 }
+
+// flowBound is how long a flow may go on once the nodes have followed a change.
+const flowBound = 10 * time.Second
 
 var _ = ginkgo.Describe("a steady flow of UDP", func() {
 	check.It(spec.ProxyUDPFlowFollowsEndpoints, "moves to a remaining backend when its own is removed, through every address",
@@ -69,5 +73,38 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			slice.Endpoints = net.Slice(svc, pods[1]).Endpoints
 			net.UpdateSlice(ctx, slice)
 			net.Expect(ctx, "another endpoint comes", steady(check.AnsweredBy(pods[1]))...)
+		})
+
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "leaves its backend with the last endpoint, at a node port too", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			svc := exposeSelectorless(ctx, net, "app", onNodePorts())
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
+			steady := func(want check.Want) []check.Case {
+				var cases []check.Case
+				for i := range 2 {
+					cases = append(cases, check.Case{From: arriving(net, i), To: onNodePort(net, i, svc, 1), Protocol: corev1.ProtocolUDP, Want: want})
+				}
+				return flows(cases)
+			}
+			net.Expect(ctx, "the Service is created", steady(check.AnsweredBy(pods[0]))...)
+			slice.Endpoints = nil
+			net.UpdateSlice(ctx, slice) // the pod goes on answering
+			settled(ctx, net, pods[1], clients...)
+			net.ExpectWithin(ctx, "its only endpoint goes", flowBound, once(steady(check.NotBy(pods...)))...)
+		})
+
+	check.It(spec.ProxyServiceRemoved, "ends with its Service", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			svc := exposeSelectorless(ctx, net, "app")
+			net.CreateSlice(ctx, net.Slice(svc, pods[0])) // it stays when the Service goes
+			steady := func(want check.Want) []check.Case {
+				return flows(toClusterIP(svc, want, append(slices.Clone(clients), check.Host(net.Node(2)))...))
+			}
+			net.Expect(ctx, "the Service is created", steady(check.AnsweredBy(pods[0]))...)
+			net.Unexpose(ctx, svc.Name)
+			settled(ctx, net, pods[1], clients...)
+			net.ExpectWithin(ctx, "the Service is deleted", flowBound, once(steady(check.NotBy(pods...)))...)
 		})
 })

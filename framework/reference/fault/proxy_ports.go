@@ -14,6 +14,8 @@ var (
 		spec.ProxyUDPForwarded, spec.ProxyUDPFlowFollowsEndpoints)
 	SCTPNotServed = New("sctp-not-served", "SCTP ports are not served.",
 		spec.ProxySCTPForwarded)
+	UDPFlowOutlivesService = New("udp-flow-outlives-service", "A UDP flow goes on to its endpoint when its Service is deleted.",
+		spec.ProxyServiceRemoved)
 	UDPFlowStale = New("stale-udp-flow", "A UDP flow goes on to an endpoint that is gone.",
 		spec.ProxyUDPFlowFollowsEndpoints)
 	FirstPortOnly = New("first-port-only", "Only the first port of a Service is served.",

@@ -225,12 +225,8 @@ func (n *Node) KeepsFlow(d Decision, ipv6 bool) bool {
 			if string(s.UID)+sp.port.Name != d.Service {
 				continue
 			}
-			for _, e := range sp.endpoints(ipv6) {
-				if e.Address == d.To && e.Serving {
-					return true
-				}
-			}
+			return slices.ContainsFunc(sp.endpoints(ipv6), func(e *Endpoint) bool { return e.Address == d.To && e.Serving })
 		}
 	}
-	return false
+	return n.faults.On(fault.UDPFlowOutlivesService)
 }
