@@ -236,7 +236,7 @@ func tierOn(t *testing.T, like standInOptions) []sent {
 	must(err)
 	own, err := s.admin.CoreV1().Services(metav1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
 	must(err)
-	_, err = lease.Diagnose(ctx, addressOf(t, own.Spec.ClusterIP))
+	_, err = lease.Diagnose(ctx, netip.AddrPortFrom(addressOf(t, own.Spec.ClusterIP), 443))
 	must(err)
 	lease.Release()
 	must(c.Close(ctx))

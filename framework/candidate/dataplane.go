@@ -52,8 +52,8 @@ type DataPlane interface {
 	Resolve(ctx context.Context, questions []Question) ([]Resolution, error)
 	// Pass lets time pass on the clock of the candidate: at once where the clock is virtual (capability virtual-clock).
 	Pass(ctx context.Context, d time.Duration) error
-	// Diagnose describes what the nodes know about an address, for the evidence of a failure; at most a screenful.
-	Diagnose(ctx context.Context, address netip.Addr) (string, error)
+	// Diagnose describes what the nodes know about an address and port, for the evidence of a failure; at most a screenful.
+	Diagnose(ctx context.Context, to netip.AddrPort) (string, error)
 
 	// AddNode starts a further node that only this check uses, with a proxy configured as given (capability proxy-configuration).
 	// It returns when the proxy has synchronised once; with a ProxyConfiguration that is Absent, at once.

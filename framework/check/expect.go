@@ -417,19 +417,34 @@ func (n *Network) controlPod(ctx context.Context, protocol corev1.Protocol) cand
 // fail ends the check as non-conformant, with the matrix as its message and what the nodes know as evidence.
 func (n *Network) fail(ctx context.Context, what string, within time.Duration, held int, cases []Case, outcomes [][]candidate.Outcome) {
 	ginkgo.GinkgoHelper()
-	diagnosed := map[netip.Addr]bool{}
+	var unmet []netip.AddrPort
 	for i, c := range cases {
-		if a := c.To.Addr(); !c.Want.Met(outcomes[i]) && !diagnosed[a] && len(diagnosed) < 2 {
-			diagnosed[a] = true
-			if text, err := n.plane.Diagnose(ctx, a); err != nil {
-				Record("diagnosis of "+a.String(), "failed: %v", err)
-			} else if text != "" {
-				Record("diagnosis of "+a.String(), "%s", text)
-			}
+		if !c.Want.Met(outcomes[i]) {
+			unmet = append(unmet, c.To)
 		}
 	}
+	n.Diagnose(ctx, unmet...)
 	ginkgo.Fail(matrixOf(what, within, held, cases, outcomes))
 }
+
+// Diagnose records as evidence what the nodes know of what a demand is unmet for: of two destinations at most.
+func (n *Network) Diagnose(ctx context.Context, unmet ...netip.AddrPort) {
+	diagnosed := map[netip.Addr]bool{}
+	for _, to := range unmet {
+		if diagnosed[to.Addr()] || len(diagnosed) == 2 {
+			continue
+		}
+		diagnosed[to.Addr()] = true
+		if text, err := n.plane.Diagnose(ctx, to); err != nil {
+			Record("diagnosis of "+to.String(), "failed: %v", err)
+		} else if text != "" {
+			Record("diagnosis of "+to.String(), "%s", text)
+		}
+	}
+}
+
+// matrixLines is how many cases a matrix shows, so that it fits on a screen.
+const matrixLines = 40
 
 // matrixOf describes what was demanded and observed, one line for each case, the unmet ones marked.
 func matrixOf(what string, within time.Duration, held int, cases []Case, outcomes [][]candidate.Outcome) string {
@@ -444,15 +459,23 @@ func matrixOf(what string, within time.Duration, held int, cases []Case, outcome
 	}
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tclient\tto\texpected\tobserved")
+	hidden := map[bool]int{} // by whether they are met
 	for i, c := range cases {
-		mark := "✓"
-		if !c.Want.Met(outcomes[i]) {
+		mark, met := "✓", c.Want.Met(outcomes[i])
+		if !met {
 			mark = "✗"
+		}
+		if shown := i - hidden[true] - hidden[false]; shown == matrixLines || met && len(cases) > matrixLines {
+			hidden[met]++
+			continue
 		}
 		p := c.probe()
 		fmt.Fprintf(w, "%s\t%s\t%s/%s%s\t%s\t%s\n", mark, c.From, c.To, p.Protocol, c.Path, c.Want.Text, describe(outcomes[i]))
 	}
 	w.Flush()
+	if len(cases) > matrixLines {
+		fmt.Fprintf(&b, "and %d more that are not met, %d that are\n", hidden[false], hidden[true])
+	}
 	return strings.TrimRight(b.String(), "\n")
 }
 

@@ -67,6 +67,19 @@ func TestMatrixMarksWhatIsUnmet(t *testing.T) {
 	if now := matrixOf("a node has gone", 0, 0, cases, outcomes); !strings.HasPrefix(now, "at this time: a node has gone\nnot met\n") {
 		t.Errorf("got\n%s", now)
 	}
+	var many []Case
+	var theirs [][]candidate.Outcome
+	for i := range 100 {
+		o := by("a")
+		if i%2 == 0 {
+			o = met(candidate.Dropped)
+		}
+		many, theirs = append(many, Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a"))}), append(theirs, []candidate.Outcome{o})
+	}
+	clipped := matrixOf("the Service is created", time.Second, 0, many, theirs)
+	if strings.Count(clipped, "✗") != matrixLines || strings.Contains(clipped, "✓") || !strings.HasSuffix(clipped, "\nand 10 more that are not met, 50 that are") {
+		t.Errorf("got\n%s", clipped)
+	}
 	flapped := matrixOf("a node has gone", time.Second, flaps+1, cases, outcomes)
 	if !strings.HasPrefix(flapped, "after this: a node has gone\nthe demand held 4 times and each time ceased to hold\n") {
 		t.Errorf("got\n%s", flapped)
@@ -174,7 +187,7 @@ func (p *scriptedPlane) Nodes() []candidate.Node {
 }
 func (p *scriptedPlane) ExternalAddresses() []netip.Addr { return nil }
 func (p *scriptedPlane) Release()                        {}
-func (p *scriptedPlane) Diagnose(_ context.Context, a netip.Addr) (string, error) {
+func (p *scriptedPlane) Diagnose(_ context.Context, a netip.AddrPort) (string, error) {
 	return "the rules of " + a.String(), nil
 }
 
@@ -418,7 +431,7 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 			"✗  host of node-0  10.96.0.7:80/TCP", "answered by backend", "3× dropped",
 		},
 		look: func(t *testing.T, f finding) {
-			if !slices.Contains(f.Evidence, Evidence{Name: "diagnosis of 10.96.0.7", Value: "the rules of 10.96.0.7"}) || len(f.Evidence) != 2 || !hasControls(f.Result) {
+			if !slices.Contains(f.Evidence, Evidence{Name: "diagnosis of 10.96.0.7:80", Value: "the rules of 10.96.0.7:80"}) || len(f.Evidence) != 2 || !hasControls(f.Result) {
 				t.Errorf("evidence %+v: not the controls and the diagnosis of what is unmet alone", f.Evidence)
 			}
 			if len(f.Convergence) > 0 {

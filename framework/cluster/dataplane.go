@@ -157,26 +157,25 @@ func (d *dataPlane) Resolve(ctx context.Context, questions []candidate.Question)
 // clusterDomain is the one that nearly every cluster has; the API does not tell it.
 const clusterDomain = "cluster.local"
 
-// Diagnose implements candidate.DataPlane: the endpoints that the API lists for the Service with the address.
-func (d *dataPlane) Diagnose(ctx context.Context, address netip.Addr) (string, error) {
+// Diagnose implements candidate.DataPlane: the endpoints that the API lists for the Service.
+func (d *dataPlane) Diagnose(ctx context.Context, to netip.AddrPort) (string, error) {
 	services, err := d.cluster.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return "", err
 	}
+	s := candidate.ServiceAt(services.Items, to)
+	if s == nil {
+		return fmt.Sprintf("no Service has %s", to), nil
+	}
 	var out strings.Builder
-	for _, s := range services.Items {
-		if !slices.Contains(append(slices.Clone(s.Spec.ClusterIPs), s.Spec.ExternalIPs...), address.String()) {
-			continue
-		}
-		fmt.Fprintf(&out, "Service %s/%s (%s)\n", s.Namespace, s.Name, s.Spec.Type)
-		slicesOf, err := d.cluster.client.DiscoveryV1().EndpointSlices(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + s.Name})
-		if err != nil {
-			return "", err
-		}
-		for _, slice := range slicesOf.Items {
-			for _, e := range slice.Endpoints {
-				fmt.Fprintf(&out, "  %s on %s: %s\n", strings.Join(e.Addresses, ","), ptr.Deref(e.NodeName, "no node"), conditions(e.Conditions.Ready, e.Conditions.Serving, e.Conditions.Terminating))
-			}
+	fmt.Fprintf(&out, "Service %s/%s (%s)\n", s.Namespace, s.Name, s.Spec.Type)
+	slicesOf, err := d.cluster.client.DiscoveryV1().EndpointSlices(s.Namespace).List(ctx, metav1.ListOptions{LabelSelector: "kubernetes.io/service-name=" + s.Name})
+	if err != nil {
+		return "", err
+	}
+	for _, slice := range slicesOf.Items {
+		for _, e := range slice.Endpoints {
+			fmt.Fprintf(&out, "  %s on %s: %s\n", strings.Join(e.Addresses, ","), ptr.Deref(e.NodeName, "no node"), conditions(e.Conditions.Ready, e.Conditions.Serving, e.Conditions.Terminating))
 		}
 	}
 	return out.String(), nil

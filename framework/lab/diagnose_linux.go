@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -10,55 +11,41 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
 )
 
 // diagnosisLines bounds a part of a diagnosis, so that all of it fits on a screen.
 const diagnosisLines = 12
 
-// Diagnose implements candidate.DataPlane: the Service with the address, its EndpointSlices, and for each shared node the rules and the
-// tracked connections that concern it.
-func (d *dataPlane) Diagnose(ctx context.Context, address netip.Addr) (string, error) {
+// Diagnose implements candidate.DataPlane: the Service, its EndpointSlices, and the rules and the tracked connections that concern it, for each node that
+// the check has made or, if it has made none, for each shared node.
+func (d *dataPlane) Diagnose(ctx context.Context, to netip.AddrPort) (string, error) {
 	var b strings.Builder
-	svc, err := d.world.serviceWith(ctx, address)
+	all, err := d.world.api.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
 	if err != nil {
 		return "", err
 	}
+	svc := candidate.ServiceAt(all.Items, to)
 	if svc == nil {
-		fmt.Fprintf(&b, "no Service has the address %s\n", address)
+		fmt.Fprintf(&b, "no Service has %s\n", to)
 	} else if err := d.world.describeService(ctx, &b, svc); err != nil {
 		return "", err
 	}
-	name := ""
-	if svc != nil {
-		name = svc.Namespace + "/" + svc.Name
+	d.mu.Lock()
+	nodes := slices.SortedFunc(maps.Values(d.extra), func(a, b *node) int { return strings.Compare(a.name, b.name) })
+	d.mu.Unlock()
+	if len(nodes) == 0 {
+		nodes = d.world.shared
 	}
-	for _, n := range d.world.shared {
-		rules, err := n.run(ctx, rulesScript(address, name))
+	for _, n := range nodes {
+		rules, err := n.run(ctx, rulesScript(to, svc))
 		if err != nil {
 			rules += fmt.Sprintf("(%v)\n", err)
 		}
 		fmt.Fprintf(&b, "%s, rules:\n%s", n.name, clipped(rules, "  none\n"))
 	}
 	return strings.TrimRight(b.String(), "\n"), nil
-}
-
-// serviceWith finds the Service that has an address; nil if none has.
-func (w *world) serviceWith(ctx context.Context, address netip.Addr) (*corev1.Service, error) {
-	all, err := w.api.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
-	if err != nil {
-		return nil, err
-	}
-	for i := range all.Items {
-		s := &all.Items[i]
-		addresses := append(slices.Clone(s.Spec.ClusterIPs), s.Spec.ExternalIPs...)
-		for _, p := range s.Status.LoadBalancer.Ingress {
-			addresses = append(addresses, p.IP)
-		}
-		if slices.Contains(addresses, address.String()) {
-			return s, nil
-		}
-	}
-	return nil, nil
 }
 
 func (w *world) describeService(ctx context.Context, b *strings.Builder, s *corev1.Service) error {
@@ -93,22 +80,26 @@ func truth(b *bool) string {
 	return fmt.Sprint(*b)
 }
 
-// rulesScript prints the rules of each mode that name an address or a Service, and the connections to the address that are tracked.
-func rulesScript(address netip.Addr, service string) string {
+// rulesScript prints the rules of each mode that name the address or the Service (at a node port: its number), and the connections to there that are tracked.
+func rulesScript(to netip.AddrPort, service *corev1.Service) string {
 	iptables, family := "iptables-save", "ip"
+	address := to.Addr().Unmap()
 	if address.Is6() {
 		iptables, family = "ip6tables-save", "ip6"
 	}
-	pattern := address.String()
-	if service != "" {
-		pattern += "|" + service
+	pattern, tracked := address.String(), fmt.Sprintf("dst=%s .*dport=%d ", address.StringExpanded(), to.Port())
+	if service != nil {
+		pattern += fmt.Sprintf("|%s/%s", service.Namespace, service.Name)
+		if !candidate.HasAddress(service, address) {
+			pattern += fmt.Sprintf(`|\b%d\b`, to.Port())
+		}
 	}
 	return fmt.Sprintf(`
 if command -v %[1]s >/dev/null; then %[1]s -t nat 2>/dev/null | grep -E '%[2]s' | grep -v '^:'; fi
 if command -v nft >/dev/null; then nft list table %[3]s kube-proxy 2>/dev/null | grep -E '%[2]s'; fi
 if test -e /proc/net/ip_vs; then ipvsadm -Ln | grep -A 8 -F '%[4]s'; fi
-if test -r /proc/net/nf_conntrack; then grep -F 'dst=%[4]s ' /proc/net/nf_conntrack | sed 's/^/tracked: /'; fi
-true`, iptables, pattern, family, address)
+if test -r /proc/net/nf_conntrack; then grep -E '%[5]s' /proc/net/nf_conntrack | sed 's/^/tracked: /'; fi
+true`, iptables, pattern, family, to, tracked)
 }
 
 // clipped indents lines and leaves out those that are too many.

@@ -249,7 +249,7 @@ func (d *dataPlane) Remove(_ context.Context, name candidate.PodName) error {
 }
 
 // Diagnose implements candidate.DataPlane: a fault of the reference needs no diagnosis.
-func (d *dataPlane) Diagnose(context.Context, netip.Addr) (string, error) { return "", nil }
+func (d *dataPlane) Diagnose(context.Context, netip.AddrPort) (string, error) { return "", nil }
 
 // AddNode implements candidate.DataPlane.
 func (d *dataPlane) AddNode(_ context.Context, as candidate.Node, config candidate.ProxyConfiguration) (candidate.Node, error) {

@@ -19,7 +19,7 @@ type arguments struct {
 	Probes    []candidate.Probe            `json:"probes,omitempty"`
 	Questions []candidate.Question         `json:"questions,omitempty"`
 	Pass      time.Duration                `json:"pass,omitempty"`
-	Address   netip.Addr                   `json:"address,omitzero"`
+	To        netip.AddrPort               `json:"to,omitzero"`
 	Node      candidate.Node               `json:"node,omitzero"`
 	Proxy     candidate.ProxyConfiguration `json:"proxy,omitzero"`
 	What      candidate.Interference       `json:"what,omitempty"`
@@ -75,7 +75,7 @@ var methods = map[string]func(context.Context, candidate.DataPlane, *arguments, 
 		return p.Pass(ctx, a.Pass)
 	},
 	"diagnose": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
-		r.Text, err = p.Diagnose(ctx, a.Address)
+		r.Text, err = p.Diagnose(ctx, a.To)
 		return err
 	},
 	"add-node": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
@@ -201,8 +201,8 @@ func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {
 	return err
 }
 
-func (d *dataPlane) Diagnose(ctx context.Context, address netip.Addr) (string, error) {
-	r, err := d.do(ctx, "diagnose", arguments{Address: address})
+func (d *dataPlane) Diagnose(ctx context.Context, to netip.AddrPort) (string, error) {
+	r, err := d.do(ctx, "diagnose", arguments{To: to})
 	return r.Text, err
 }
 

@@ -95,8 +95,8 @@ func (r *recorder) Pass(ctx context.Context, d time.Duration) error {
 	}
 	return r.note("Pass", d)
 }
-func (r *recorder) Diagnose(_ context.Context, address netip.Addr) (string, error) {
-	return r.text, r.note("Diagnose", address)
+func (r *recorder) Diagnose(_ context.Context, to netip.AddrPort) (string, error) {
+	return r.text, r.note("Diagnose", to)
 }
 func (r *recorder) AddNode(_ context.Context, node candidate.Node, proxy candidate.ProxyConfiguration) (candidate.Node, error) {
 	return r.node, r.note("AddNode", node, proxy)
@@ -199,7 +199,7 @@ type method struct {
 
 func methodsOf(t *testing.T) map[string]method {
 	pod, name := full[candidate.Pod](t, "pod"), full[candidate.PodName](t, "name")
-	probes, address := full[[]candidate.Probe](t, "probe"), netip.MustParseAddr("fd00::7")
+	probes, to := full[[]candidate.Probe](t, "probe"), netip.MustParseAddrPort("[fd00::7]:80")
 	questions := full[[]candidate.Question](t, "question")
 	node, proxy := full[candidate.Node](t, "node"), full[candidate.ProxyConfiguration](t, "proxy")
 	type plane = candidate.DataPlane
@@ -234,7 +234,7 @@ func methodsOf(t *testing.T) map[string]method {
 		},
 		"Pass": {call{"Pass", []any{time.Hour + 1}}, func(ctx context.Context, p plane) (any, error) { return nil, p.Pass(ctx, time.Hour+1) }, nil},
 		"Diagnose": {
-			call{"Diagnose", []any{address}}, func(ctx context.Context, p plane) (any, error) { return p.Diagnose(ctx, address) },
+			call{"Diagnose", []any{to}}, func(ctx context.Context, p plane) (any, error) { return p.Diagnose(ctx, to) },
 			func(r *recorder) any { return r.text },
 		},
 		"AddNode": {
