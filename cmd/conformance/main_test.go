@@ -162,6 +162,16 @@ func TestRunReportsAndExitsByVerdict(t *testing.T) {
 	}
 }
 
+// TestWorkersFindARelativeKubeconfig demands that the path is good for processes that run in other folders.
+func TestWorkersFindARelativeKubeconfig(t *testing.T) {
+	s := startStandIn(t, standInOptions{cidrs: "10.96.0.0/16"})
+	dir, name := filepath.Split(s.kubeconfig)
+	stdout, stderr, code := conformance(t, dir, "run", "--tier", "cluster", "--kubeconfig", name, "--focus", "alloc-dynamic-assigned", "--parallel", "2", "--expectations", "none")
+	if code != report.ExitConformant {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
 func TestCatalogueChecksAndFaultsAgree(t *testing.T) {
 	if _, stderr, code := conformance(t, t.TempDir(), "verify"); code != 0 {
 		t.Error(stderr)

@@ -84,8 +84,12 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err != nil {
 		return nil, fmt.Errorf("no Kubernetes API server answers at %s (%s): %w", config.Host, source(o.Kubeconfig), err)
 	}
+	access, err := accessOf(o.Kubeconfig, config)
+	if err != nil {
+		return nil, err
+	}
 	c := &Cluster{
-		options: o, access: accessOf(o.Kubeconfig, config), cidrs: o.ServiceCIDRs,
+		options: o, access: access, cidrs: o.ServiceCIDRs,
 		runID: strings.ToLower(rand.Text()[:6]), token: rand.Text(),
 	}
 	c.hostPort.Store(int64(mathrand.IntN(hostPorts))) // another run may be at work on the same nodes

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"path/filepath"
 
 	"k8s.io/client-go/rest"
 
@@ -23,13 +24,19 @@ func loadServiceAccount() (*rest.Config, error) {
 	return config, nil
 }
 
-// accessOf tells checks how to reach the API. The token of a service account is read anew from its file, because it is replaced while they run.
-func accessOf(kubeconfig string, config *rest.Config) candidate.Access {
-	a := candidate.Access{Kubeconfig: kubeconfig, URL: config.Host}
+// accessOf tells checks how to reach the API. The path of a kubeconfig is absolute, because workers run in another folder. The token of a service account is
+// read anew from its file, because it is replaced while they run.
+func accessOf(kubeconfig string, config *rest.Config) (candidate.Access, error) {
+	a := candidate.Access{URL: config.Host}
 	if kubeconfig == "" {
 		a.CA, a.Token, a.TokenFile = config.CAData, config.BearerToken, config.BearerTokenFile
+		return a, nil
 	}
-	return a
+	var err error
+	if a.Kubeconfig, err = filepath.Abs(kubeconfig); err != nil {
+		return a, fmt.Errorf("kubeconfig %s: %w; name it by its absolute path", kubeconfig, err)
+	}
+	return a, nil
 }
 
 // source names where a configuration is from, for errors.
