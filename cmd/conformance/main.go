@@ -29,6 +29,7 @@ func main() {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 		os.Exit(report.ExitHarness)
 	}
+	endWithTerminal()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	err := newRoot().ExecuteContext(ctx)
@@ -43,6 +44,22 @@ func main() {
 		}
 	}
 	os.Exit(code)
+}
+
+// endWithTerminal makes SIGHUP, by which a terminal that goes says so, a SIGTERM: whoever listens for that, Ginkgo among them, cleans up. nohup has it ignored.
+func endWithTerminal() {
+	if signal.Ignored(syscall.SIGHUP) {
+		return
+	}
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGHUP)
+	go func() {
+		for range gone {
+			if self, err := os.FindProcess(os.Getpid()); err == nil {
+				_ = self.Signal(syscall.SIGTERM)
+			}
+		}
+	}()
 }
 
 func newRoot() *cobra.Command {
