@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -14,8 +15,10 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -152,24 +155,54 @@ func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 
 const namespaceTimeout = 30 * time.Second
 
-// clean removes what the check created. Services go first: their addresses and node ports are free only when they
-// are gone, and not every control plane has a controller that empties namespaces. An interruption does not stop it.
+// clean removes what the check created. An interruption does not stop it.
 func (cp *ControlPlane) clean(interruptible ginkgo.SpecContext) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(interruptible), cleanTimeout)
 	defer cancel()
-	for _, ns := range cp.spaces {
-		if err := cp.deleteServices(ctx, ns); err != nil {
-			Abort("delete the Services of namespace %s: %v", ns, err)
-		}
-		zero := int64(0)
-		err := cp.client.CoreV1().Namespaces().Delete(ctx, ns, metav1.DeleteOptions{GracePeriodSeconds: &zero})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
-			Abort("delete namespace %s: %v", ns, err)
-		}
-	}
+	err := cp.removeNamespaces(ctx)
 	if cp.exclusive {
 		disconnect(cp.lease.Access())
 	}
+	if err != nil {
+		Abort("%v", err)
+	}
+}
+
+// cleanRetries are the pauses before a server that could not be asked is asked again: 6 seconds, for a run whose server has gone has to end, too.
+var cleanRetries = wait.Backoff{Duration: retryPause, Factor: 2, Steps: 6}
+
+// removeNamespaces removes all that can be removed; what is wrong with one namespace lets no other one stay.
+func (cp *ControlPlane) removeNamespaces(ctx context.Context) error {
+	var errs []error
+	for _, ns := range cp.spaces {
+		errs = append(errs, retry.OnError(cleanRetries, func(err error) bool { return ctx.Err() == nil && transient(err) }, func() error { return cp.removeNamespace(ctx, ns) }))
+	}
+	return errors.Join(errs...)
+}
+
+// removeNamespace removes the Services first: their addresses and node ports are free only when they are gone, and not every control plane has a controller that
+// empties namespaces.
+func (cp *ControlPlane) removeNamespace(ctx context.Context, ns string) error {
+	err := cp.deleteServices(ctx, ns)
+	if err != nil {
+		err = fmt.Errorf("delete the Services of namespace %s: %w", ns, err)
+	}
+	zero := int64(0)
+	deleteErr := cp.client.CoreV1().Namespaces().Delete(ctx, ns, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	if deleteErr != nil && !apierrors.IsNotFound(deleteErr) && !apierrors.IsConflict(deleteErr) {
+		err = errors.Join(err, fmt.Errorf("delete namespace %s: %w", ns, deleteErr))
+	}
+	return err
+}
+
+// transient reports whether another time may be better: there was no answer, or one of a server that has too much to do or is out of order.
+func transient(err error) bool {
+	status := apierrors.APIStatus(nil)
+	if !errors.As(err, &status) {
+		return true
+	}
+	code := status.Status().Code
+	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
 }
 
 // deleteServices deletes all Services of a namespace, and lets those go that a check gave a finalizer and, having failed, did
