@@ -19,7 +19,7 @@ import (
 )
 
 func TestAgentWithoutItsConfiguration(t *testing.T) {
-	for value, want := range map[string]string{"": "is not set", "{": "malformed JSON", "{}": "token: one is needed"} {
+	for value, want := range map[string]string{"": "is not set", "{": "malformed JSON", "{}": "tokenDigest: the SHA-256 of a token is needed"} {
 		t.Setenv(agent.ConfigVariable, value)
 		_, stderr, code := conformance(t, t.TempDir(), "agent")
 		if code != report.ExitUsage || !strings.Contains(stderr, agent.ConfigVariable) || !strings.Contains(stderr, want) {
@@ -36,7 +36,7 @@ func TestAgentOutlivesTerminationUntilItIsToldToExit(t *testing.T) {
 	address := free.Addr().(*net.TCPAddr)
 	free.Close()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "agent")
-	config := fmt.Sprintf(`{"token":"secret","pod":{"namespace":"ns","name":"web"},"control":%d}`, address.Port)
+	config := fmt.Sprintf(`{"tokenDigest":%q,"pod":{"namespace":"ns","name":"web"},"control":%d}`, agent.TokenDigest("secret"), address.Port)
 	cmd.Env = append(os.Environ(), asProgram+"=1", agent.ConfigVariable+"="+config)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output

@@ -45,9 +45,9 @@ const (
 
 // agent is a running agent. Its methods are safe for concurrent use.
 type agent struct {
-	token   string
-	outside map[string][]netip.Addr
-	backend *traffic.Server // nil for a client only
+	tokenDigest string
+	outside     map[string][]netip.Addr
+	backend     *traffic.Server // nil for a client only
 	// nameserver returns the address and port of the DNS of the pod.
 	nameserver func() (string, error)
 	ready      atomic.Bool
@@ -76,7 +76,7 @@ func Run(ctx context.Context, config Config) error {
 
 // start starts the backends.
 func start(config Config) (*agent, error) {
-	a := &agent{token: config.Token, outside: config.Outside, nameserver: podNameserver, ended: make(chan struct{}), probers: map[string]*traffic.Prober{}}
+	a := &agent{tokenDigest: config.TokenDigest, outside: config.Outside, nameserver: podNameserver, ended: make(chan struct{}), probers: map[string]*traffic.Prober{}}
 	a.exit = sync.OnceFunc(func() { close(a.ended) })
 	a.ready.Store(!config.Unready)
 	if len(config.Ports) == 0 {

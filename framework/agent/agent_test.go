@@ -38,7 +38,7 @@ type running struct {
 // run starts an agent with a backend on a free port of each protocol.
 func run(t *testing.T, config Config, protocols ...corev1.Protocol) *running {
 	t.Helper()
-	config.Token, config.Pod = secret, pod
+	config.TokenDigest, config.Pod = TokenDigest(secret), pod
 	for _, p := range protocols {
 		config.Ports = append(config.Ports, candidate.PodPort{Protocol: p})
 	}
@@ -191,7 +191,7 @@ func TestNamedConnectionsBelongToTheirLease(t *testing.T) {
 func TestCommandsNeedTheToken(t *testing.T) {
 	r := run(t, Config{}, corev1.ProtocolTCP)
 	for path := range commands {
-		for _, token := range []string{"", "wrong", secret + "x", secret[1:]} {
+		for _, token := range []string{"", "wrong", secret + "x", secret[1:], TokenDigest(secret)} {
 			code, answer, err := r.ask(t.Context(), http.MethodPost, path, token, strings.NewReader("{}"))
 			if err != nil || code != http.StatusUnauthorized || !strings.Contains(string(answer), TokenHeader) {
 				t.Errorf("%s with token %q: %d %s, %v", path, token, code, answer, err)
@@ -392,11 +392,11 @@ func TestPortsThatAreTakenEndTheAgent(t *testing.T) {
 	}
 	defer l.Close()
 	taken := l.Addr().(*net.TCPAddr).Port
-	if err := Run(t.Context(), Config{Token: secret, Pod: pod, Control: taken}); err == nil || !strings.Contains(err.Error(), "control port") {
+	if err := Run(t.Context(), Config{TokenDigest: TokenDigest(secret), Pod: pod, Control: taken}); err == nil || !strings.Contains(err.Error(), "control port") {
 		t.Errorf("a control port that is taken: %v", err)
 	}
 	ports := []candidate.PodPort{{Protocol: corev1.ProtocolTCP, Number: taken}}
-	if err := Run(t.Context(), Config{Token: secret, Pod: pod, Ports: ports}); err == nil || !strings.Contains(err.Error(), "of pod ns/web") {
+	if err := Run(t.Context(), Config{TokenDigest: TokenDigest(secret), Pod: pod, Ports: ports}); err == nil || !strings.Contains(err.Error(), "of pod ns/web") {
 		t.Errorf("a port that is taken: %v", err)
 	}
 }

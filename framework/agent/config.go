@@ -2,11 +2,14 @@ package agent
 
 import (
 	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/netip"
+	"regexp"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -18,8 +21,9 @@ const ConfigVariable = "CONFORMANCE_AGENT"
 
 // Config is what an agent is told when its pod is made.
 type Config struct {
-	// Token is what requests to the control server must carry in TokenHeader, but for those of the kubelet.
-	Token string `json:"token"`
+	// TokenDigest is that of the token that requests to the control server must carry in TokenHeader, but for those of the kubelet. Whoever may read Pods reads
+	// it, and commands no agent by it.
+	TokenDigest string `json:"tokenDigest"`
 	// Pod is the identity that the backends answer with.
 	Pod candidate.PodName `json:"pod"`
 	// Ports are what the pod answers on, in its network; none makes it a client only.
@@ -32,6 +36,14 @@ type Config struct {
 	// Unready makes PathReadyz say 503 until it is told otherwise.
 	Unready bool `json:"unready,omitempty"`
 }
+
+// TokenDigest is the digest of a token: its SHA-256 in hexadecimal digits, as `printf %s TOKEN | sha256sum` shows it.
+func TokenDigest(token string) string {
+	sum := sha256.Sum256([]byte(token))
+	return hex.EncodeToString(sum[:])
+}
+
+var digests = regexp.MustCompile("^[0-9a-f]{64}$")
 
 // ParseConfig reads the value of ConfigVariable. An error tells what is wrong with it.
 func ParseConfig(text string) (Config, error) {
@@ -48,8 +60,8 @@ func ParseConfig(text string) (Config, error) {
 func (c *Config) validate() error {
 	var problems []error
 	problem := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
-	if c.Token == "" {
-		problem("token: one is needed, or everybody in the cluster could command this pod")
+	if !digests.MatchString(c.TokenDigest) {
+		problem("tokenDigest: the SHA-256 of a token is needed, 64 lower-case hexadecimal digits, or everybody in the cluster could command this pod")
 	}
 	if c.Pod.Namespace == "" || c.Pod.Name == "" {
 		problem("pod: the namespace and the name of the pod are needed")

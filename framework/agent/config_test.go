@@ -13,13 +13,13 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-const configured = `{"token":"secret","pod":{"namespace":"ns","name":"web"},"ports":[{"name":"http","protocol":"TCP","number":80},
+const configured = `{"tokenDigest":"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b","pod":{"namespace":"ns","name":"web"},"ports":[{"name":"http","protocol":"TCP","number":80},
 	{"protocol":"UDP","number":8080}],"control":8080,"unready":true}`
 
 func TestConfigIsRead(t *testing.T) {
 	got, err := ParseConfig(configured)
 	want := Config{
-		Token: "secret", Pod: candidate.PodName{Namespace: "ns", Name: "web"}, Control: 8080, Unready: true,
+		TokenDigest: TokenDigest("secret"), Pod: candidate.PodName{Namespace: "ns", Name: "web"}, Control: 8080, Unready: true,
 		Ports: []candidate.PodPort{{Name: "http", Protocol: corev1.ProtocolTCP, Number: 80}, {Protocol: corev1.ProtocolUDP, Number: 8080}},
 	}
 	if err != nil || !reflect.DeepEqual(got, want) {
@@ -32,9 +32,11 @@ func TestConfigIsRefused(t *testing.T) {
 		{configured, "", "not set"},
 		{configured, "{", "malformed JSON"},
 		{configured, configured + "{}", "something follows"},
-		{`"secret"`, `""`, "token: one is needed"},
-		{`"secret"`, `7`, "malformed JSON"},
-		{`"token"`, `"tokens"`, `unknown field "tokens"`},
+		{`"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"`, `""`, "tokenDigest: the SHA-256 of a token is needed"},
+		{`"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"`, `"secret"`, "tokenDigest: the SHA-256 of a token is needed"},
+		{`"2bb8`, `"2BB8`, "tokenDigest: the SHA-256 of a token is needed"},
+		{`"2bb80d537b1da3e38bd30361aa855686bde0eacd7162fef6a25fe97bf527a25b"`, `7`, "malformed JSON"},
+		{`"tokenDigest"`, `"token"`, `unknown field "token"`},
 		{`"web"`, `""`, "pod: the namespace and the name"},
 		{`"ns"`, `""`, "pod: the namespace and the name"},
 		{`"control":8080`, `"control":0`, "control: 0 is no port"},
@@ -54,14 +56,15 @@ func TestConfigIsRefused(t *testing.T) {
 // FuzzParseConfig looks for a configuration that is taken although no agent could run with it, or that means another thing than it says.
 func FuzzParseConfig(f *testing.F) {
 	f.Add(configured)
-	f.Add(`{"token":"t","pod":{"namespace":"n","name":"p"},"control":1}`)
-	f.Add(`{"token":"t","pod":{"namespace":"n","name":"p"},"control":1,"ports":[{"protocol":"SCTP","number":1},{"protocol":"SCTP","number":1}]}`)
+	digest := TokenDigest("t")
+	f.Add(`{"tokenDigest":"` + digest + `","pod":{"namespace":"n","name":"p"},"control":1}`)
+	f.Add(`{"tokenDigest":"` + digest + `","pod":{"namespace":"n","name":"p"},"control":1,"ports":[{"protocol":"SCTP","number":1},{"protocol":"SCTP","number":1}]}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		c, err := ParseConfig(text)
 		if err != nil {
 			return
 		}
-		if c.Token == "" || c.Pod.Name == "" || c.Pod.Namespace == "" || c.Control < 1 || c.Control > 65535 {
+		if len(c.TokenDigest) != 64 || c.Pod.Name == "" || c.Pod.Namespace == "" || c.Control < 1 || c.Control > 65535 {
 			t.Fatalf("%+v was taken", c)
 		}
 		type socket struct {

@@ -169,7 +169,7 @@ func (a *agent) do(w http.ResponseWriter, r *http.Request) (any, error) {
 		}
 		return struct{}{}, nil
 	}
-	if subtle.ConstantTimeCompare([]byte(r.Header.Get(TokenHeader)), []byte(a.token)) != 1 {
+	if subtle.ConstantTimeCompare([]byte(TokenDigest(r.Header.Get(TokenHeader))), []byte(a.tokenDigest)) != 1 {
 		return nil, refusal(http.StatusUnauthorized, "the header %s must carry the token of the run", TokenHeader)
 	}
 	body, err := receive(w, r)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// environment sorts the variables of a process. ConfigVariable is not among them: it holds the token of the run, and no Service has a part in it.
+// environment sorts the variables of a process. ConfigVariable is not among them: no Service has a part in it.
 func environment(variables []string) []string {
 	told := slices.DeleteFunc(slices.Clone(variables), func(v string) bool { return strings.HasPrefix(v, ConfigVariable+"=") })
 	slices.Sort(told)

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-func TestEnvironmentIsToldWithoutTheToken(t *testing.T) {
+func TestEnvironmentIsToldWithoutTheConfiguration(t *testing.T) {
 	r := run(t, Config{})
-	t.Setenv(ConfigVariable, `{"token":"`+secret+`"}`)
+	t.Setenv(ConfigVariable, `{"tokenDigest":"`+TokenDigest(secret)+`"}`)
 	t.Setenv("WEB_SERVICE_HOST", "10.96.0.7")
 	t.Setenv("A_SERVICE_TEXT", "two\nlines, a=b")
 	told, err := r.client.Environment(t.Context())
@@ -20,7 +20,7 @@ func TestEnvironmentIsToldWithoutTheToken(t *testing.T) {
 	if !slices.IsSorted(told) || !slices.Contains(told, "WEB_SERVICE_HOST=10.96.0.7") || !slices.Contains(told, "A_SERVICE_TEXT=two\nlines, a=b") {
 		t.Errorf("told %q", told)
 	}
-	if strings.Contains(strings.Join(told, "\n"), secret) {
-		t.Error("the token of the run is told")
+	if strings.Contains(strings.Join(told, "\n"), ConfigVariable) {
+		t.Error("the configuration of the agent is told")
 	}
 }

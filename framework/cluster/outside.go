@@ -23,7 +23,7 @@ import (
 type Outside struct {
 	// URL is that of the agent's control server, as this program reaches it.
 	URL string `json:"url"`
-	// Token is that of the agent.
+	// Token is what commands the agent, whose configuration has its digest (agent.TokenDigest).
 	Token string `json:"token"`
 	// Gateways are the nodes that clients have as their gateway.
 	Gateways []string `json:"gateways"`

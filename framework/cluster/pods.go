@@ -78,7 +78,7 @@ func (p *pod) start(ctx context.Context) error {
 	if p.HostNetwork {
 		port = firstHostPort + int(p.cluster.hostPort.Add(1))%hostPorts
 	}
-	config, err := json.Marshal(agent.Config{Token: p.cluster.token, Pod: p.PodName, Ports: p.Ports, Control: port, Unready: p.Unready})
+	config, err := json.Marshal(agent.Config{TokenDigest: agent.TokenDigest(p.cluster.token), Pod: p.PodName, Ports: p.Ports, Control: port, Unready: p.Unready})
 	if err != nil {
 		return err
 	}

@@ -146,7 +146,7 @@ func (o *Outside) start(ctx context.Context, cluster, program string) error {
 	if len(networks) != 1 {
 		return fmt.Errorf("node %s is on the networks %q, and not on one", like, networks)
 	}
-	config := agent.Config{Token: o.Token, Pod: candidate.PodName{Namespace: "outside", Name: o.name}, Control: outsideControl, Outside: map[string][]netip.Addr{}}
+	config := agent.Config{TokenDigest: agent.TokenDigest(o.Token), Pod: candidate.PodName{Namespace: "outside", Name: o.name}, Control: outsideControl, Outside: map[string][]netip.Addr{}}
 	for _, n := range o.nodes {
 		config.Outside[n.String()] = clientAddresses(n.clients)
 	}
