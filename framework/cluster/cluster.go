@@ -50,7 +50,7 @@ type Cluster struct {
 	access      candidate.Access
 	client      kubernetes.Interface
 	cidrs       []netip.Prefix
-	nodes       []candidate.Node // that are ready
+	nodes       []candidate.Node // that are ready and schedulable
 	description candidate.Description
 
 	runID, token string

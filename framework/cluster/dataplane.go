@@ -27,7 +27,7 @@ func (c *Cluster) withoutDataPlane() error {
 	case c.options.AgentImage == "":
 		return candidate.Unavailable("there is no image for the pods of checks: push one (conformance image push) and name it with --agent-image")
 	case len(c.nodes) < nodesNeeded:
-		return candidate.Unavailable("the cluster has %d nodes that are ready, and checks of traffic need %d", len(c.nodes), nodesNeeded)
+		return candidate.Unavailable("the cluster has %d nodes that are ready and schedulable, and checks of traffic need %d", len(c.nodes), nodesNeeded)
 	}
 	return nil
 }
@@ -237,14 +237,11 @@ func (d *dataPlane) ProxyState(context.Context, string) (candidate.ProxyState, e
 // Interfere implements candidate.DataPlane.
 func (d *dataPlane) Interfere(context.Context, string, candidate.Interference) error { return errNodes }
 
-// nodesOf returns the nodes that are ready, those that run no control plane first.
+// nodesOf returns the nodes that are ready and schedulable, those that run no control plane first.
 func nodesOf(list *corev1.NodeList) []candidate.Node {
 	var workers, others []candidate.Node
 	for _, n := range list.Items {
-		if !slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
-			return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
-		}) ||
-			n.Labels[corev1.LabelOSStable] == "windows" {
+		if !usable(&n) {
 			continue
 		}
 		node := candidate.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone]}
@@ -261,3 +258,15 @@ func nodesOf(list *corev1.NodeList) []candidate.Node {
 	}
 	return append(workers, others...)
 }
+
+// usable reports whether a node stays, as far as can be seen. The taint of a control plane (NoSchedule) does not keep pods of checks away, which are bound to their node.
+func usable(n *corev1.Node) bool {
+	ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {
+		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
+	})
+	leaves := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute || t.Key == taintToBeDeleted })
+	return ready && !leaves && !n.Spec.Unschedulable && n.Labels[corev1.LabelOSStable] != "windows"
+}
+
+// taintToBeDeleted is what the cluster autoscaler gives a node that it is about to remove.
+const taintToBeDeleted = "ToBeDeletedByClusterAutoscaler"

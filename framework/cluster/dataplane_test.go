@@ -87,15 +87,25 @@ func TestSendFromOutsideIsUnavailable(t *testing.T) {
 	}
 }
 
-func TestNodesThatAreNotReadyAreLeftOut(t *testing.T) {
+func TestNodesThatMayNotStayAreLeftOut(t *testing.T) {
 	node := func(name string, ready corev1.ConditionStatus, labels map[string]string) corev1.Node {
 		return corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Status: corev1.NodeStatus{
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: ready}},
 			Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: name}, {Type: corev1.NodeInternalIP, Address: "172.18.0.2"}},
 		}}
 	}
+	with := func(spec corev1.NodeSpec) corev1.Node {
+		n := node("leaving", corev1.ConditionTrue, nil)
+		n.Spec = spec
+		return n
+	}
+	control := node("control", corev1.ConditionTrue, map[string]string{"node-role.kubernetes.io/control-plane": ""})
+	control.Spec.Taints = []corev1.Taint{{Key: "node-role.kubernetes.io/control-plane", Effect: corev1.TaintEffectNoSchedule}}
 	nodes := nodesOf(&corev1.NodeList{Items: []corev1.Node{
-		node("control", corev1.ConditionTrue, map[string]string{"node-role.kubernetes.io/control-plane": ""}),
+		control,
+		with(corev1.NodeSpec{Unschedulable: true}),
+		with(corev1.NodeSpec{Taints: []corev1.Taint{{Key: "ToBeDeletedByClusterAutoscaler", Effect: corev1.TaintEffectNoSchedule}}}),
+		with(corev1.NodeSpec{Taints: []corev1.Taint{{Key: "example.com/maintenance", Effect: corev1.TaintEffectNoExecute}}}),
 		node("broken", corev1.ConditionFalse, nil),
 		node("windows", corev1.ConditionTrue, map[string]string{corev1.LabelOSStable: "windows"}),
 		node("worker", corev1.ConditionTrue, map[string]string{corev1.LabelTopologyZone: "zone-a"}),
