@@ -247,7 +247,9 @@ func tierOn(t *testing.T, like standInOptions) []sent {
 	}
 	_, err = s.admin.CoreV1().Services(namespace("conformance-left")).Create(ctx, left, metav1.CreateOptions{})
 	must(err)
-	_, err = cluster.Cleanup(ctx, s.kubeconfig, 0)
+	client, err := cluster.Connect(s.kubeconfig)
+	must(err)
+	_, err = cluster.Cleanup(ctx, client, 0)
 	must(err)
 	return r.sent
 }

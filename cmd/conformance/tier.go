@@ -76,7 +76,7 @@ func (f *tierFlags) validate() error {
 		return usage("--outside is for --tier cluster with an --agent-image")
 	case f.kubeconfig != "" && f.tier != "cluster":
 		return usage("--kubeconfig is for --tier cluster")
-	case f.kubeconfig == "" && f.tier == "cluster" && os.Getenv("KUBERNETES_SERVICE_HOST") == "":
+	case f.kubeconfig == "" && f.tier == "cluster" && !inPod():
 		return usage("--tier cluster needs --kubeconfig, unless it runs in a pod of the cluster")
 	}
 	if err := f.kind.validate(f.tier, f.proxy.Mode); err != nil {
@@ -84,6 +84,9 @@ func (f *tierFlags) validate() error {
 	}
 	return validateProxy(f.proxy)
 }
+
+// inPod reports whether there may be a service account that leads to a cluster.
+func inPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
 
 // registerProxy adds the flags that choose what runs on the nodes of the lab.
 func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
@@ -164,7 +167,11 @@ func openCluster(ctx context.Context, out io.Writer, o cluster.Options, serviceC
 func sweep(ctx context.Context, out io.Writer, kubeconfig string) {
 	ctx, cancel := context.WithTimeout(ctx, sweepWithin)
 	defer cancel()
-	left, err := cluster.Cleanup(ctx, kubeconfig, cluster.NoRunLasts)
+	client, err := cluster.Connect(kubeconfig)
+	var left []string
+	if err == nil {
+		left, err = cluster.Cleanup(ctx, client, cluster.NoRunLasts)
+	}
 	switch {
 	case err != nil:
 		fmt.Fprintf(out, "what a killed run has left could not be removed: %v\n", err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"time"
 
@@ -18,22 +19,24 @@ import (
 // NoRunLasts is the age from which a namespace of a run is taken for one that a killed run has left.
 const NoRunLasts = 24 * time.Hour
 
-// Cleanup removes what runs that were killed have left in the cluster: every namespace with their label that is older, and with it all that is in it. It waits until
-// the namespaces are gone and returns their names. A run that goes on at the same time loses what it works with, unless it is younger.
-func Cleanup(ctx context.Context, kubeconfig string, older time.Duration) (removed []string, err error) {
+// Connect reads the kubeconfig, or the service account of the pod without one, and asks the server nothing.
+func Connect(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := load(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
-	config.QPS = -1
+	config.QPS, config.UserAgent = -1, "conformance"
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return nil, fmt.Errorf("kubeconfig %s: %w", kubeconfig, err)
+		return nil, fmt.Errorf("%s: %w", source(kubeconfig), err)
 	}
-	return cleanup(ctx, client, older)
+	return client, nil
 }
 
-func cleanup(ctx context.Context, client kubernetes.Interface, older time.Duration) (removed []string, err error) {
+// Cleanup removes what runs that were killed have left in the cluster: every namespace with their label that is older, and with it all that is in it. It waits until
+// the namespaces are gone, or the context ends, and returns the names of those that are; the error names the others. A run that goes on at the same time loses what it
+// works with, unless it is younger.
+func Cleanup(ctx context.Context, client kubernetes.Interface, older time.Duration) (removed []string, err error) {
 	left, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: candidate.RunLabel})
 	if err != nil {
 		return nil, fmt.Errorf("list the namespaces of runs: %w", err)
@@ -41,36 +44,57 @@ func cleanup(ctx context.Context, client kubernetes.Interface, older time.Durati
 	errs := make([]error, len(left.Items))
 	var gone sync.WaitGroup
 	for i := range left.Items {
-		if time.Since(left.Items[i].CreationTimestamp.Time) < older {
-			continue
+		if time.Since(left.Items[i].CreationTimestamp.Time) >= older {
+			gone.Go(func() { errs[i] = removeNamespace(ctx, client, &left.Items[i]) })
 		}
-		gone.Go(func() { errs[i] = removeNamespace(ctx, client, left.Items[i].Name) })
-		removed = append(removed, left.Items[i].Name)
 	}
 	gone.Wait()
+	for i, ns := range left.Items {
+		switch {
+		case errs[i] != nil:
+			errs[i] = fmt.Errorf("namespace %s is left: %w%s", ns.Name, errs[i], hindrances(&ns))
+		case time.Since(ns.CreationTimestamp.Time) >= older:
+			removed = append(removed, ns.Name)
+		}
+	}
 	return removed, errors.Join(errs...)
 }
 
-// removeNamespace deletes the namespace and waits until it is gone. Its pods go at once, however long their grace period is, and Services lose what finalizers checks gave them.
-func removeNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
-	if err := client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete namespace %s: %w", name, err)
+// removeNamespace deletes the namespace, waits until it is gone, and keeps ns as it was last seen. Its pods go at once, however long their grace period is, and
+// Services lose what finalizers checks gave them.
+func removeNamespace(ctx context.Context, client kubernetes.Interface, ns *corev1.Namespace) error {
+	if err := client.CoreV1().Namespaces().Delete(ctx, ns.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+		return fmt.Errorf("delete it: %w", err)
 	}
 	for {
-		if err := emptyNamespace(ctx, client, name); err != nil {
+		if err := emptyNamespace(ctx, client, ns.Name); err != nil {
 			return err
 		}
-		if _, err := client.CoreV1().Namespaces().Get(ctx, name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+		now, err := client.CoreV1().Namespaces().Get(ctx, ns.Name, metav1.GetOptions{})
+		switch {
+		case apierrors.IsNotFound(err):
 			return nil
-		} else if err != nil {
-			return fmt.Errorf("look whether namespace %s is gone: %w", name, err)
+		case err != nil:
+			return fmt.Errorf("look whether it is gone: %w", err)
 		}
+		*ns = *now
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("wait until namespace %s is gone: %w", name, context.Cause(ctx))
+			return fmt.Errorf("wait until it is gone: %w", context.Cause(ctx))
 		case <-time.After(500 * time.Millisecond):
 		}
 	}
+}
+
+// hindrances is what the status of a namespace says of why it does not go.
+func hindrances(ns *corev1.Namespace) string {
+	var said strings.Builder
+	for _, c := range ns.Status.Conditions {
+		if c.Status == corev1.ConditionTrue {
+			fmt.Fprintf(&said, "; %s: %s", c.Type, c.Message)
+		}
+	}
+	return said.String()
 }
 
 // emptyNamespace removes what would keep a namespace from going.
@@ -78,11 +102,11 @@ func emptyNamespace(ctx context.Context, client kubernetes.Interface, name strin
 	zero := int64(0)
 	err := client.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete the pods of namespace %s: %w", name, err)
+		return fmt.Errorf("delete its pods: %w", err)
 	}
 	services, err := client.CoreV1().Services(name).List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return fmt.Errorf("list the Services of namespace %s: %w", name, err)
+		return fmt.Errorf("list its Services: %w", err)
 	}
 	for _, s := range services.Items {
 		if err := releaseService(ctx, client, &s); err != nil {
@@ -99,7 +123,7 @@ func releaseService(ctx context.Context, client kubernetes.Interface, s *corev1.
 	}
 	s.Finalizers = nil
 	if _, err := client.CoreV1().Services(s.Namespace).Update(ctx, s, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("take the finalizers from Service %s/%s: %w", s.Namespace, s.Name, err)
+		return fmt.Errorf("take the finalizers from its Service %s: %w", s.Name, err)
 	}
 	return nil
 }

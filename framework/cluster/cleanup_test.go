@@ -1,13 +1,17 @@
 package cluster
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -21,7 +25,7 @@ func TestCleanupTakesOldNamespacesOfRunsOnly(t *testing.T) {
 	for older, want := range map[time.Duration][]string{NoRunLasts: {"old"}, 0: {"old", "young"}} {
 		held := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "old", Name: "held", Finalizers: []string{"example.com/held"}}}
 		client := fake.NewClientset(held, namespace("old", 25*time.Hour, ofRun), namespace("young", time.Minute, ofRun), namespace("foreign", 240*time.Hour, nil))
-		removed, err := cleanup(t.Context(), client, older)
+		removed, err := Cleanup(t.Context(), client, older)
 		slices.Sort(removed)
 		if err != nil || !slices.Equal(removed, want) {
 			t.Errorf("older than %s: removed %v, error %v, want %v", older, removed, err, want)
@@ -34,5 +38,27 @@ func TestCleanupTakesOldNamespacesOfRunsOnly(t *testing.T) {
 		if err != nil || len(s.Finalizers) > 0 {
 			t.Errorf("older than %s: the finalizers %v keep the namespace from going, error %v", older, s.Finalizers, err)
 		}
+	}
+}
+
+// TestCleanupSaysWhatIsLeft demands that a namespace that does not go is not among those that are gone, and that the error says why.
+func TestCleanupSaysWhatIsLeft(t *testing.T) {
+	namespace := func(name string, conditions ...corev1.NamespaceCondition) *corev1.Namespace {
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: "x"}}, Status: corev1.NamespaceStatus{Conditions: conditions}}
+	}
+	client := fake.NewClientset(namespace("gone"), namespace("stuck",
+		corev1.NamespaceCondition{Type: corev1.NamespaceContentRemaining, Status: corev1.ConditionTrue, Message: "pods. has 1 resource instances"},
+		corev1.NamespaceCondition{Type: corev1.NamespaceDeletionDiscoveryFailure, Status: corev1.ConditionFalse, Message: "All resources successfully discovered"}))
+	client.PrependReactor("delete", "namespaces", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		return action.(clienttesting.DeleteAction).GetName() == "stuck", nil, nil
+	})
+	over, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("the time is over"))
+	removed, err := Cleanup(over, client, 0)
+	if !slices.Equal(removed, []string{"gone"}) {
+		t.Errorf("removed %v", removed)
+	}
+	if want := "namespace stuck is left: wait until it is gone: the time is over; NamespaceContentRemaining: pods. has 1 resource instances"; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
