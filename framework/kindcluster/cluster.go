@@ -57,14 +57,24 @@ func Create(ctx context.Context, o Options, dir, logs string) (*Cluster, error) 
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		return nil, fmt.Errorf("write the configuration of cluster %s: %w", o.Name, err)
 	}
-	return create(ctx, NewKind(o.Name, kubeconfigPath(dir, o.Name)), o.Name, file, logs, func(ctx context.Context, kubeconfig string) error {
-		return waitReady(ctx, kubeconfig, 1+o.Workers)
+	return CreateWith(ctx, NewKind(o.Name, kubeconfigPath(dir, o.Name)), o.Name, file, 1+o.Workers, logs)
+}
+
+// CreateWith is Create with another provider, from a file in its own form that makes a cluster of so many nodes. Those of sigs.k8s.io/e2e-framework that can load
+// images have all methods of Provider, so that three lines use one; cluster.Open judges what it makes:
+//
+//	p := k3d.NewCluster(name)
+//	p.SetDefaults()
+//	c, err := kindcluster.CreateWith(ctx, p, name, "k3d.yaml", 3, "logs")
+func CreateWith(ctx context.Context, p Provider, name, config string, nodes int, logs string) (*Cluster, error) {
+	return create(ctx, p, name, config, logs, func(ctx context.Context, kubeconfig string) error {
+		return waitReady(ctx, kubeconfig, nodes)
 	})
 }
 
 func kubeconfigPath(dir, name string) string { return filepath.Join(dir, name+".kubeconfig") }
 
-// create is Create with any provider and any idea of being ready.
+// create is CreateWith with any idea of being ready.
 func create(ctx context.Context, p Provider, name, config, logs string, ready func(ctx context.Context, kubeconfig string) error) (*Cluster, error) {
 	kubeconfig, err := p.CreateWithConfig(ctx, config)
 	if err == nil {
@@ -129,7 +139,7 @@ func (c *Cluster) Delete(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, destroyWithin)
 	defer cancel()
 	if err := c.provider.Destroy(ctx); err != nil {
-		return fmt.Errorf("delete cluster %s (try `kind delete cluster --name %s`): %w", c.Name, c.Name, err)
+		return fmt.Errorf("delete cluster %s: %w", c.Name, err)
 	}
 	return nil
 }

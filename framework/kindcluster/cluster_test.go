@@ -3,6 +3,12 @@ package kindcluster
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -10,10 +16,11 @@ import (
 
 // fake is a Provider that notes what it is asked for.
 type fake struct {
-	calls     []string
-	creating  error // what creation ends with
-	exporting error
-	onCreate  func()
+	calls      []string
+	kubeconfig string
+	creating   error // what creation ends with
+	exporting  error
+	onCreate   func()
 }
 
 func (f *fake) CreateWithConfig(ctx context.Context, _ string) (string, error) {
@@ -24,7 +31,7 @@ func (f *fake) CreateWithConfig(ctx context.Context, _ string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
 	}
-	return "kubeconfig", f.creating
+	return f.kubeconfig, f.creating
 }
 
 func (f *fake) LoadImageArchive(context.Context, string, ...string) error { return nil }
@@ -93,10 +100,36 @@ func TestCreateThatIsInterruptedDestroys(t *testing.T) {
 }
 
 func TestDeleteSaysHowToDoItByHand(t *testing.T) {
+	t.Setenv("PATH", t.TempDir()) // there is no engine
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	c := &Cluster{Name: "n", provider: &fake{}}
+	c := &Cluster{Name: "n", provider: NewKind("n", "")}
 	if err := c.Delete(ctx); err == nil || !strings.Contains(err.Error(), "kind delete cluster --name n") {
 		t.Errorf("got %v", err)
+	}
+}
+
+// TestCreateWithWaitsForTheNodes demands that a cluster of any provider is one whose nodes have come, as the API server says.
+func TestCreateWithWaitsForTheNodes(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = io.WriteString(w, map[string]string{
+			"/api/v1/nodes": `{"kind":"NodeList","apiVersion":"v1","items":[{"metadata":{"name":"a"},"status":{"conditions":[{"type":"Ready","status":"True"}]}}]}`,
+			"/apis/apps/v1/namespaces/kube-system/daemonsets":  `{"kind":"DaemonSetList","apiVersion":"apps/v1"}`,
+			"/apis/apps/v1/namespaces/kube-system/deployments": `{"kind":"DeploymentList","apiVersion":"apps/v1"}`,
+		}[r.URL.Path])
+	}))
+	defer server.Close()
+	p := &fake{kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	text := fmt.Sprintf(`{"apiVersion":"v1","kind":"Config","clusters":[{"name":"c","cluster":{"server":%q}}],"contexts":[{"name":"c","context":{"cluster":"c"}}],"current-context":"c"}`, server.URL)
+	if err := os.WriteFile(p.kubeconfig, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	c, err := CreateWith(t.Context(), p, "n", "config", 1, "logs")
+	if err != nil || c.Kubeconfig != p.kubeconfig || !slices.Equal(p.calls, []string{"create"}) {
+		t.Fatalf("%+v, error %v, calls %q", c, err, p.calls)
+	}
+	if err := c.Delete(t.Context()); err != nil || !slices.Equal(p.calls, []string{"create", "destroy"}) {
+		t.Errorf("error %v, calls %q", err, p.calls)
 	}
 }

@@ -153,7 +153,7 @@ func (k *Kind) Destroy(ctx context.Context) error {
 			if err == nil {
 				err = ctx.Err()
 			}
-			return err
+			return fmt.Errorf("%w (try `kind delete cluster --name %s`)", err, k.name)
 		}
 	}
 }
