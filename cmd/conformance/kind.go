@@ -263,7 +263,7 @@ func (r *kindRun) create(ctx context.Context, i int) (made, error) {
 		return made{}, err
 	}
 	if err := r.loadAgent(ctx, c); err != nil {
-		return made{}, errors.Join(err, c.Delete(context.WithoutCancel(ctx)))
+		return made{}, errors.Join(r.withLogs(ctx, i, c, err), c.Delete(context.WithoutCancel(ctx)))
 	}
 	return made{c, time.Since(start)}, nil
 }
@@ -275,7 +275,9 @@ func (r *kindRun) existing(ctx context.Context, i int) (made, error) {
 		r.cidrs[i], err = serviceCIDROf(ctx, c.Kubeconfig)
 	}
 	if err == nil {
-		err = r.loadAgent(ctx, c)
+		if err = r.loadAgent(ctx, c); err != nil {
+			err = r.withLogs(ctx, i, c, err)
+		}
 	}
 	return made{Cluster: c}, err
 }
@@ -332,17 +334,25 @@ func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.R
 	outside, remove := r.startOutside(ctx, c)
 	result, err := r.runOn(ctx, i, c.Kubeconfig, outside)
 	remove()
-	if err == nil {
+	switch {
+	case ctx.Err() != nil && err == nil:
 		return result
-	}
-	if ctx.Err() != nil {
+	case ctx.Err() != nil:
 		return report.Undecided(r.checks, check.Interrupted)
+	case err != nil:
+		return report.Undecided(r.checks, r.withLogs(ctx, i, c.Cluster, fmt.Errorf("cluster %s could not be judged: %w", c.Name, err)).Error())
+	case result.ExitCode() != report.ExitConformant:
+		fmt.Fprintln(r.out, r.withLogs(ctx, i, c.Cluster, fmt.Errorf("cluster %s: %s", c.Name, result.VerdictLine())))
 	}
-	err = fmt.Errorf("cluster %s could not be judged: %w", c.Name, err)
-	if logsErr := c.ExportLogs(ctx, r.logsDir(i)); logsErr == nil {
-		err = fmt.Errorf("%w; its logs are in %s", err, r.logsDir(i))
+	return result
+}
+
+// withLogs exports the logs of a cluster before it goes, and adds to what is said of it where they are.
+func (r *kindRun) withLogs(ctx context.Context, i int, c *kindcluster.Cluster, said error) error {
+	if err := c.ExportLogs(ctx, r.logsDir(i)); err != nil {
+		return fmt.Errorf("%w; its logs could not be exported: %w", said, err)
 	}
-	return report.Undecided(r.checks, err.Error())
+	return fmt.Errorf("%w; its logs are in %s", said, r.logsDir(i))
 }
 
 // interruptedWithin is how long a process that judges may clean up after an interruption.
@@ -360,7 +370,7 @@ func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig, outside string) 
 	ownGroup(cmd) // or a Ctrl-C would reach it twice
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = interruptedWithin
-	_ = cmd.Run() // the exit code tells, and what it wrote
+	ended := cmd.Run()
 	code := -1
 	if cmd.ProcessState != nil {
 		code = cmd.ProcessState.ExitCode()
@@ -370,8 +380,7 @@ func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig, outside string) 
 	case report.ExitConformant, report.ExitNonConformant, report.ExitUnknown:
 		return result, err
 	}
-	text := strings.TrimPrefix(strings.TrimSpace(said.String()), "conformance: ")
-	why := fmt.Errorf("exit code %d: %s", code, text)
+	why := explained(ended, said.String())
 	if code != report.ExitUsage && ctx.Err() == nil {
 		r.broken = errors.Join(r.broken, fmt.Errorf("judging %s: %w", r.cidrs[i], why))
 	}
@@ -379,6 +388,14 @@ func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig, outside string) 
 		return result, nil
 	}
 	return nil, why
+}
+
+// explained is why a process ended that could not judge: its exit code, the signal that killed it or why it could not start, and what it said.
+func explained(ended error, said string) error {
+	if said = strings.TrimPrefix(strings.TrimSpace(said), "conformance: "); said == "" {
+		return ended
+	}
+	return fmt.Errorf("%w: %s", ended, said)
 }
 
 // arguments are those of the process that judges the i-th cluster.

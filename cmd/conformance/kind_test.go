@@ -3,6 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
 )
@@ -214,5 +218,64 @@ func TestInTurnRemovesWhatThereIsWhenInterrupted(t *testing.T) {
 	}
 	if len(s.judged)+len(s.failed) != 4 {
 		t.Errorf("judged %v, failed %v: each must be told of", s.judged, s.failed)
+	}
+}
+
+// otherProvider is a provider of a cluster that there is, and notes where it exports logs to.
+type otherProvider struct{ kubeconfig, logs string }
+
+func (p *otherProvider) CreateWithConfig(context.Context, string) (string, error) {
+	return p.kubeconfig, nil
+}
+
+func (p *otherProvider) LoadImageArchive(context.Context, string, ...string) error { return nil }
+
+func (p *otherProvider) ExportLogs(_ context.Context, folder string) error {
+	p.logs = folder
+	return nil
+}
+
+func (p *otherProvider) Destroy(context.Context) error { return nil }
+
+// TestLogsAreKeptUnlessAClusterIsConformant demands that the logs are exported before the cluster goes, and that it is said where they are.
+func TestLogsAreKeptUnlessAClusterIsConformant(t *testing.T) {
+	s := startStandIn(t, standInOptions{cidrs: "10.96.0.0/16"})
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if strings.HasPrefix(r.URL.Path, "/apis/apps/v1/") { // of what runs in kube-system
+			w.Header().Set("Content-Type", "application/json")
+			_, _ = io.WriteString(w, "{}")
+			return
+		}
+		s.ServeHTTP(w, r)
+	}))
+	defer front.Close()
+	t.Setenv(asProgram, "1")                                                                                          // for the process that judges
+	for focus, conformant := range map[string]bool{"alloc-dynamic-assigned": true, "alloc-upper-band-first": false} { // the other one needs a range of its own: nothing is decided
+		t.Run(focus, func(t *testing.T) {
+			dir := t.TempDir()
+			p := &otherProvider{kubeconfig: filepath.Join(dir, "kubeconfig")}
+			writeKubeconfig(t, p.kubeconfig, front.URL)
+			c, err := kindcluster.CreateWith(t.Context(), p, "n", "", len(standInNodes), "")
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			f := &runFlags{Selection: runner.Selection{Focus: []string{focus}}, reportDir: filepath.Join(dir, "out"), expectations: "none"}
+			r := &kindRun{runFlags: f, id: "abc", cidrs: []string{"10.96.0.0/16"}, out: &out}
+			if result := r.judge(t.Context(), 0, made{Cluster: c}, nil); (result.ExitCode() == report.ExitConformant) != conformant {
+				t.Fatalf("verdict %s\n%s", result.Verdict, &out)
+			}
+			if told := strings.Contains(out.String(), "its logs are in "+r.logsDir(0)); told == conformant || (p.logs == r.logsDir(0)) == conformant {
+				t.Errorf("logs in %q, told %t\n%s", p.logs, told, &out)
+			}
+		})
+	}
+}
+
+func TestWhyAProcessCouldNotJudge(t *testing.T) {
+	for said, want := range map[string]string{"": "signal: killed", " \n": "signal: killed", "conformance: no such file\n": "signal: killed: no such file"} {
+		if got := explained(errors.New("signal: killed"), said).Error(); got != want {
+			t.Errorf("%q: %q, want %q", said, got, want)
+		}
 	}
 }
