@@ -173,6 +173,9 @@ func TestWorkersFindARelativeKubeconfig(t *testing.T) {
 	if code != report.ExitConformant {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
+	if plan := strings.Index(stdout, "Service ranges"); plan < 0 || plan > strings.Index(stdout, "checks, suite") {
+		t.Errorf("it is not said beforehand what the run will do:\n%s", stdout)
+	}
 }
 
 func TestCatalogueChecksAndFaultsAgree(t *testing.T) {

@@ -117,7 +117,7 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 				return nil, usage("%w", err)
 			}
 		}
-		return openCluster(ctx, out, o, serviceCIDRs)
+		return openCluster(ctx, out, o, serviceCIDRs, traffic)
 	}
 	faults, err := fault.Parse(f.faults...)
 	if err != nil {
@@ -139,7 +139,7 @@ func (f *tierFlags) labOptions(traffic bool) lab.Options {
 	return o
 }
 
-func openCluster(ctx context.Context, out io.Writer, o cluster.Options, serviceCIDRs []string) (candidate.Candidate, error) {
+func openCluster(ctx context.Context, out io.Writer, o cluster.Options, serviceCIDRs []string, traffic bool) (candidate.Candidate, error) {
 	if len(serviceCIDRs) > 1 {
 		return nil, usage("a cluster has one Service range (or two joined by a comma), not %d", len(serviceCIDRs))
 	}
@@ -158,6 +158,7 @@ func openCluster(ctx context.Context, out io.Writer, o cluster.Options, serviceC
 		return nil, usage("%w", err)
 	}
 	if o.Tier == "" { // a cluster that was made for the run has nothing of others
+		fmt.Fprint(out, c.Plan(traffic))
 		sweep(ctx, out, o.Kubeconfig)
 	}
 	return c, nil

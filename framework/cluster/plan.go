@@ -1,0 +1,50 @@
+package cluster
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strings"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// Plan says, for people, what a run will do in the cluster, before anything is created. traffic tells whether a selected check sends any.
+func (c *Cluster) Plan(traffic bool) string {
+	var text strings.Builder
+	line := func(name, format string, args ...any) {
+		fmt.Fprintf(&text, "  %-15s %s\n", name, fmt.Sprintf(format, args...))
+	}
+	fmt.Fprintf(&text, "cluster at %s\n", c.access.URL)
+	line("Service ranges", "%s", families(c.cidrs))
+	switch err := c.withoutDataPlane(); {
+	case !traffic:
+		line("traffic", "none: no selected check sends any")
+	case err != nil:
+		line("traffic", "none: %v", err)
+	default:
+		line("traffic", "pods on %d nodes, and in the host network of nodes that checks send from; kube-proxy: %s", len(c.nodes), cmp.Or(c.description.ProxyMode, "not visible"))
+	}
+	line("namespaces", "conformance-…, with the label %s; nothing is created outside of them", candidate.RunLabel)
+	if c.options.AllowDisruptive {
+		line("disruptive", "yes: the cluster may be had to make load balancers")
+	} else {
+		line("disruptive", "no: no load balancer is made (--allow-disruptive)")
+	}
+	line("if it is killed", "`conformance cleanup` removes what it leaves")
+	return text.String()
+}
+
+// families names ranges and, of two, the family that is primary.
+func families(ranges []netip.Prefix) string {
+	name := func(r netip.Prefix) string {
+		if r.Addr().Is4() {
+			return "IPv4"
+		}
+		return "IPv6"
+	}
+	if len(ranges) == 2 {
+		return fmt.Sprintf("%s and %s: dual stack, %s first", ranges[0], ranges[1], name(ranges[0]))
+	}
+	return fmt.Sprintf("%s: single stack, %s", ranges[0], name(ranges[0]))
+}
