@@ -6,7 +6,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
-	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/netip"
@@ -16,8 +15,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
@@ -32,7 +29,7 @@ import (
 type Options struct {
 	// Kubeconfig is the path of the file; its current context is used. Without one the service account of the pod is, which the program then runs in.
 	Kubeconfig string
-	// ServiceCIDRs are the cluster's ranges, for clusters that do not tell (before Kubernetes 1.33).
+	// ServiceCIDRs are the cluster's ranges, for clusters that do not tell.
 	ServiceCIDRs []netip.Prefix
 	// AgentImage is the image of the pods that checks of traffic start (conformance image); empty is a cluster without a data plane.
 	AgentImage string
@@ -59,9 +56,6 @@ type Cluster struct {
 	external     candidate.ExternalAddresses
 	hosts        hosts
 }
-
-// ErrNoServiceCIDR says that the cluster does not tell its Service ranges.
-var ErrNoServiceCIDR = errors.New("the cluster does not tell its Service range (it has no ServiceCIDR objects): name it with --service-cidr")
 
 // patience is more than that of a lab: the nodes have other work, and containers take their time.
 const patience = 2
@@ -96,21 +90,8 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	c.description = candidate.Description{
 		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Patience: patience, Components: map[string]string{"go": version.GoVersion},
 	}
-	told, err := serviceCIDRs(ctx, client)
-	switch {
-	case err == nil:
-		c.description.Capabilities = append(c.description.Capabilities, spec.ServiceCIDRAPI)
-		if len(c.cidrs) == 0 {
-			c.cidrs = told
-		} else if !slices.Equal(c.cidrs, told) {
-			return nil, fmt.Errorf("the cluster's Service ranges are %v, not %v", told, c.cidrs)
-		}
-	case apierrors.IsNotFound(err):
-		if len(c.cidrs) == 0 {
-			return nil, ErrNoServiceCIDR
-		}
-	default:
-		return nil, fmt.Errorf("read the Service ranges: %w", err)
+	if err := c.discoverRanges(ctx, client); err != nil {
+		return nil, err
 	}
 	stack := spec.SingleStack
 	if len(c.cidrs) == 2 {
@@ -197,29 +178,6 @@ func load(path string) (*rest.Config, error) {
 		return nil, fmt.Errorf("kubeconfig %s: %w", path, err)
 	}
 	return config, nil
-}
-
-// serviceCIDRs returns the ranges of the default ServiceCIDR object, the primary family first.
-func serviceCIDRs(ctx context.Context, client kubernetes.Interface) ([]netip.Prefix, error) {
-	object, err := client.NetworkingV1().ServiceCIDRs().Get(ctx, "kubernetes", metav1.GetOptions{})
-	if err != nil {
-		return nil, err
-	}
-	var cidrs []netip.Prefix
-	for _, c := range object.Spec.CIDRs {
-		p, err := netip.ParsePrefix(c)
-		if err != nil {
-			return nil, err
-		}
-		cidrs = append(cidrs, p)
-	}
-	// The object does not tell which family is the primary one; the Service "kubernetes" always has it.
-	if svc, err := client.CoreV1().Services(corev1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{}); err == nil && len(cidrs) == 2 {
-		if ip, err := netip.ParseAddr(svc.Spec.ClusterIP); err == nil && ip.Is4() != cidrs[0].Addr().Is4() {
-			slices.Reverse(cidrs)
-		}
-	}
-	return cidrs, nil
 }
 
 // Describe implements candidate.Candidate.

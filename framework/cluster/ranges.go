@@ -1,0 +1,95 @@
+package cluster
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"regexp"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// ErrNoServiceCIDR says that the cluster does not tell its Service ranges.
+var ErrNoServiceCIDR = errors.New("the cluster does not tell its Service range, by a ServiceCIDR object or by refusing an address out of it: name it with --service-cidr")
+
+// discoverRanges finds the Service ranges, and sees that those that were named are the cluster's.
+func (c *Cluster) discoverRanges(ctx context.Context, client kubernetes.Interface) error {
+	told, err := serviceCIDRs(ctx, client)
+	switch {
+	case err == nil:
+		c.description.Capabilities = append(c.description.Capabilities, spec.ServiceCIDRAPI)
+		if len(c.cidrs) > 0 && !slices.Equal(c.cidrs, told) {
+			return fmt.Errorf("the cluster's Service ranges are %v, not %v", told, c.cidrs)
+		}
+		c.cidrs = told
+	case !apierrors.IsNotFound(err):
+		return fmt.Errorf("read the Service ranges: %w", err)
+	case len(c.cidrs) == 0: // before Kubernetes 1.33
+		c.cidrs = refusedRanges(ctx, client)
+	}
+	if len(c.cidrs) == 0 {
+		return ErrNoServiceCIDR
+	}
+	return nil
+}
+
+// serviceCIDRs returns the ranges of the default ServiceCIDR object, the primary family first.
+func serviceCIDRs(ctx context.Context, client kubernetes.Interface) ([]netip.Prefix, error) {
+	object, err := client.NetworkingV1().ServiceCIDRs().Get(ctx, "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		return nil, err
+	}
+	var cidrs []netip.Prefix
+	for _, c := range object.Spec.CIDRs {
+		p, err := netip.ParsePrefix(c)
+		if err != nil {
+			return nil, err
+		}
+		cidrs = append(cidrs, p)
+	}
+	return primaryFirst(ctx, client, cidrs), nil
+}
+
+// primaryFirst puts the range of the primary family first: it is that of the Service "kubernetes", and nothing else tells.
+func primaryFirst(ctx context.Context, client kubernetes.Interface, cidrs []netip.Prefix) []netip.Prefix {
+	if svc, err := client.CoreV1().Services(corev1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{}); err == nil && len(cidrs) == 2 {
+		if ip, err := netip.ParseAddr(svc.Spec.ClusterIP); err == nil && ip.Is4() != cidrs[0].Addr().Is4() {
+			slices.Reverse(cidrs)
+		}
+	}
+	return cidrs
+}
+
+// foreignAddresses are in no Service range: they are for documentation (RFC 5737, RFC 3849).
+var foreignAddresses = []string{"192.0.2.1", "2001:db8::1"}
+
+// validRange is how an API server ends its refusal of a clusterIP out of its range (pkg/registry/core/service/ipallocator, ErrNotInRange).
+var validRange = regexp.MustCompile(`The range of valid IPs is ([0-9a-fA-F.:]+/[0-9]+)`)
+
+// refusedRanges has an address of each family refused, of a Service that even without the refusal would not be stored. A family that the cluster does not have is refused
+// without a range.
+func refusedRanges(ctx context.Context, client kubernetes.Interface) (cidrs []netip.Prefix) {
+	for _, address := range foreignAddresses {
+		svc := &corev1.Service{
+			ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"},
+			Spec:       corev1.ServiceSpec{ClusterIP: address, Ports: []corev1.ServicePort{{Port: 80}}},
+		}
+		_, err := client.CoreV1().Services(corev1.NamespaceDefault).Create(ctx, svc, metav1.CreateOptions{DryRun: []string{metav1.DryRunAll}})
+		if err == nil {
+			continue
+		}
+		if found := validRange.FindStringSubmatch(err.Error()); found != nil {
+			if p, err := netip.ParsePrefix(found[1]); err == nil {
+				cidrs = append(cidrs, p.Masked())
+			}
+		}
+	}
+	return primaryFirst(ctx, client, cidrs)
+}

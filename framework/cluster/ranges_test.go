@@ -1,0 +1,78 @@
+package cluster
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"net/netip"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
+)
+
+// before133 is a client of a cluster without ServiceCIDR objects whose server refuses as Kubernetes v1.31 does; own is the address of the Service "kubernetes".
+func before133(t *testing.T, own string, ranges ...string) *fake.Clientset {
+	t.Helper()
+	client := fake.NewClientset(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "kubernetes"}, Spec: corev1.ServiceSpec{ClusterIP: own}})
+	client.PrependReactor("*", "servicecidrs", func(clienttesting.Action) (bool, runtime.Object, error) {
+		return true, nil, apierrors.NewGenericServerResponse(http.StatusNotFound, "get", corev1.Resource("servicecidrs"), "", "the server could not find the requested resource", 0, true)
+	})
+	client.PrependReactor("create", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
+		create := action.(clienttesting.CreateActionImpl)
+		if !slices.Equal(create.CreateOptions.DryRun, []string{metav1.DryRunAll}) {
+			t.Errorf("a request that could be carried out: %+v", create)
+		}
+		ip := netip.MustParseAddr(create.Object.(*corev1.Service).Spec.ClusterIP)
+		for _, r := range ranges {
+			if netip.MustParsePrefix(r).Addr().Is4() == ip.Is4() {
+				return true, nil, fmt.Errorf(`Service "x" is invalid: spec.clusterIPs: Invalid value: []string{%q}: failed to allocate IP %s: the provided IP (%s) is not in the valid range. The range of valid IPs is %s`, ip, ip, ip, r)
+			}
+		}
+		return true, nil, fmt.Errorf(`Service "x" is invalid: spec.clusterIPs[0]: Invalid value: []string{%q}: may not be used as the cluster is not configured for it`, ip)
+	})
+	return client
+}
+
+func TestRangesOfAClusterWithoutServiceCIDRObjects(t *testing.T) {
+	for name, c := range map[string]struct {
+		own          string
+		ranges, want []string
+	}{
+		"IPv4":                   {"10.96.0.1", []string{"10.96.0.0/16"}, []string{"10.96.0.0/16"}},
+		"IPv6":                   {"fd00::1", []string{"fd00::/112"}, []string{"fd00::/112"}},
+		"dual stack":             {"10.96.0.1", []string{"10.96.0.0/16", "fd00::/112"}, []string{"10.96.0.0/16", "fd00::/112"}},
+		"dual stack, IPv6 first": {"fd00::1", []string{"10.96.0.0/16", "fd00::/112"}, []string{"fd00::/112", "10.96.0.0/16"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cluster := &Cluster{}
+			err := cluster.discoverRanges(t.Context(), before133(t, c.own, c.ranges...))
+			var got []string
+			for _, p := range cluster.cidrs {
+				got = append(got, p.String())
+			}
+			if err != nil || !slices.Equal(got, c.want) {
+				t.Errorf("ranges %v, error %v, want %v", got, err, c.want)
+			}
+			if len(cluster.description.Capabilities) > 0 {
+				t.Errorf("capabilities %v", cluster.description.Capabilities)
+			}
+		})
+	}
+}
+
+func TestRangesThatNobodyTells(t *testing.T) {
+	if err := (&Cluster{}).discoverRanges(t.Context(), before133(t, "10.96.0.1")); !errors.Is(err, ErrNoServiceCIDR) {
+		t.Errorf("got %v", err)
+	}
+	named := []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}
+	c := &Cluster{cidrs: named}
+	if err := c.discoverRanges(t.Context(), before133(t, "10.96.0.1")); err != nil || !slices.Equal(c.cidrs, named) {
+		t.Errorf("ranges %v, error %v, want those that were named", c.cidrs, err)
+	}
+}
