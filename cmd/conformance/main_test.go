@@ -11,6 +11,9 @@ import (
 	"strings"
 	"testing"
 
+	networkingv1 "k8s.io/api/networking/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/report"
 )
@@ -175,6 +178,24 @@ func TestWorkersFindARelativeKubeconfig(t *testing.T) {
 	}
 	if plan := strings.Index(stdout, "Service ranges"); plan < 0 || plan > strings.Index(stdout, "checks, suite") {
 		t.Errorf("it is not said beforehand what the run will do:\n%s", stdout)
+	}
+}
+
+// TestChecksOfTheRangeDoNotApplyToAnExtendedCluster demands that addresses of another range make nothing red there, with workers and without.
+func TestChecksOfTheRangeDoNotApplyToAnExtendedCluster(t *testing.T) {
+	s := startStandIn(t, standInOptions{cidrs: "10.96.0.0/28"})
+	more := &networkingv1.ServiceCIDR{ObjectMeta: metav1.ObjectMeta{Name: "more"}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{"10.97.0.0/16"}}}
+	if _, err := s.admin.NetworkingV1().ServiceCIDRs().Create(t.Context(), more, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	for _, parallel := range []string{"1", "2"} {
+		stdout, stderr, code := conformance(t, dir, "run", "--tier", "cluster", "--kubeconfig", s.kubeconfig, "--focus", "alloc-dynamic-in-range", "--parallel", parallel,
+			"--expectations", "none", "--report-dir", "out")
+		data, err := os.ReadFile(filepath.Join(dir, "out", report.JSONFile))
+		if err != nil || code != report.ExitUnknown || !strings.Contains(string(data), "addresses come from 10.97.0.0/16 as well") {
+			t.Errorf("exit code %d, error %v\n%s%s%s", code, err, stdout, stderr, data)
+		}
 	}
 }
 

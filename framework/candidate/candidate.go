@@ -48,6 +48,8 @@ type Description struct {
 	Patience int `json:"patience,omitempty"`
 	// ProxyMode is the mode of kube-proxy on the shared nodes (iptables, nftables, ipvs), where it is kube-proxy and can be seen.
 	ProxyMode string `json:"proxyMode,omitempty"`
+	// FurtherServiceCIDRs are ranges that addresses come from as well, beside those of the control planes: somebody has extended the cluster by ServiceCIDR objects.
+	FurtherServiceCIDRs []string `json:"furtherServiceCIDRs,omitempty"`
 	// Components are further versions worth recording ("etcd": "3.6.5", "go": "1.26.8").
 	Components map[string]string `json:"components,omitempty"`
 	// Faults are the deliberate bugs that are switched on.

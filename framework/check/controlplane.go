@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -35,6 +36,7 @@ type ControlPlane struct {
 	agent     string
 	exclusive bool
 	careful   bool
+	further   []string // ranges that addresses come from as well
 	random    *rand.Rand
 	journal   journal
 	serial    atomic.Int64
@@ -42,7 +44,7 @@ type ControlPlane struct {
 	spaces    []string
 }
 
-func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string, careful bool) (*ControlPlane, error) {
+func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string, what *candidate.Description) (*ControlPlane, error) {
 	config, err := restConfig(lease.Access())
 	if err != nil {
 		return nil, err
@@ -54,25 +56,34 @@ func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string, 
 	if err != nil {
 		return nil, err
 	}
-	cp := &ControlPlane{lease: lease, config: config, http: client, base: config.Host, agent: config.UserAgent, exclusive: d.exclusive, careful: careful, random: seeded(d.Name + cidr)}
+	cp := &ControlPlane{
+		lease: lease, config: config, http: client, base: config.Host, agent: config.UserAgent, exclusive: d.exclusive, careful: what.Careful,
+		further: what.FurtherServiceCIDRs, random: seeded(d.Name + cidr),
+	}
 	if cp.client, err = kubernetes.NewForConfigAndClient(config, client); err != nil {
 		return nil, err
 	}
 	return cp, nil
 }
 
-// CIDR is the primary Service range; it is invalid if the candidate does not know it.
+// CIDR is the primary Service range; it is invalid if the candidate does not know it. A check that asks for a range does not apply where addresses come from further
+// ranges as well.
 func (cp *ControlPlane) CIDR() netip.Prefix {
-	if cidrs := cp.lease.ServiceCIDRs(); len(cidrs) > 0 {
+	if cidrs := cp.CIDRs(); len(cidrs) > 0 {
 		return cidrs[0]
 	}
 	return netip.Prefix{}
 }
 
-// CIDRs are the Service ranges, the primary family first.
-func (cp *ControlPlane) CIDRs() []netip.Prefix { return cp.lease.ServiceCIDRs() }
+// CIDRs are the Service ranges, the primary family first, see CIDR.
+func (cp *ControlPlane) CIDRs() []netip.Prefix {
+	if len(cp.further) > 0 {
+		ginkgo.Skip("it names the Service range, and addresses come from " + strings.Join(cp.further, ", ") + " as well, of further ServiceCIDR objects")
+	}
+	return cp.lease.ServiceCIDRs()
+}
 
-// CIDROf returns the Service range of a family; it is invalid if there is none.
+// CIDROf returns the Service range of a family, see CIDR; it is invalid if there is none.
 func (cp *ControlPlane) CIDROf(family corev1.IPFamily) netip.Prefix {
 	for _, c := range cp.CIDRs() {
 		if c.Addr().Is4() == (family == corev1.IPv4Protocol) {
@@ -84,7 +95,7 @@ func (cp *ControlPlane) CIDROf(family corev1.IPFamily) netip.Prefix {
 
 // PrimaryFamily is the family that the cluster uses by default.
 func (cp *ControlPlane) PrimaryFamily() corev1.IPFamily {
-	if cp.CIDR().Addr().Is6() {
+	if cidrs := cp.lease.ServiceCIDRs(); len(cidrs) > 0 && cidrs[0].Addr().Is6() {
 		return corev1.IPv6Protocol
 	}
 	return corev1.IPv4Protocol

@@ -97,7 +97,7 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		}
 	}
 	ginkgo.DeferCleanup(release)
-	cp, err := newControlPlane(lease, d, cidr, what.Careful)
+	cp, err := newControlPlane(lease, d, cidr, &what)
 	if err == nil {
 		current.cp = cp
 		ginkgo.DeferCleanup(cp.clean, ginkgo.NodeTimeout(cleanTimeout))

@@ -16,7 +16,11 @@ func (c *Cluster) Plan(traffic bool) string {
 		fmt.Fprintf(&text, "  %-15s %s\n", name, fmt.Sprintf(format, args...))
 	}
 	fmt.Fprintf(&text, "cluster at %s\n", c.access.URL)
-	line("Service ranges", "%s", families(c.cidrs))
+	further := ""
+	if len(c.description.FurtherServiceCIDRs) > 0 {
+		further = "; addresses come from " + strings.Join(c.description.FurtherServiceCIDRs, ", ") + " as well: checks that name the range do not apply"
+	}
+	line("Service ranges", "%s%s", families(c.cidrs), further)
 	switch err := c.withoutDataPlane(); {
 	case !traffic:
 		line("traffic", "none: no selected check sends any")

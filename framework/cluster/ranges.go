@@ -9,7 +9,9 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 
@@ -21,15 +23,15 @@ var ErrNoServiceCIDR = errors.New("the cluster does not tell its Service range, 
 
 // discoverRanges finds the Service ranges, and sees that those that were named are the cluster's.
 func (c *Cluster) discoverRanges(ctx context.Context, client kubernetes.Interface) error {
-	told, err := serviceCIDRs(ctx, client)
+	told, further, err := serviceCIDRs(ctx, client)
 	switch {
-	case err == nil:
+	case err == nil && len(told) > 0:
 		c.description.Capabilities = append(c.description.Capabilities, spec.ServiceCIDRAPI)
 		if len(c.cidrs) > 0 && !slices.Equal(c.cidrs, told) {
 			return fmt.Errorf("the cluster's Service ranges are %v, not %v", told, c.cidrs)
 		}
-		c.cidrs = told
-	case !apierrors.IsNotFound(err):
+		c.cidrs, c.description.FurtherServiceCIDRs = told, further
+	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("read the Service ranges: %w", err)
 	case len(c.cidrs) == 0: // before Kubernetes 1.33
 		c.cidrs = refusedRanges(ctx, client)
@@ -40,21 +42,28 @@ func (c *Cluster) discoverRanges(ctx context.Context, client kubernetes.Interfac
 	return nil
 }
 
-// serviceCIDRs returns the ranges of the default ServiceCIDR object, the primary family first.
-func serviceCIDRs(ctx context.Context, client kubernetes.Interface) ([]netip.Prefix, error) {
-	object, err := client.NetworkingV1().ServiceCIDRs().Get(ctx, "kubernetes", metav1.GetOptions{})
+// serviceCIDRs returns the ranges of the default ServiceCIDR object, the primary family first, and those of others that addresses come from as well.
+func serviceCIDRs(ctx context.Context, client kubernetes.Interface) (cidrs []netip.Prefix, further []string, err error) {
+	list, err := client.NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	var cidrs []netip.Prefix
-	for _, c := range object.Spec.CIDRs {
-		p, err := netip.ParsePrefix(c)
-		if err != nil {
-			return nil, err
+	for _, object := range list.Items {
+		if object.Name != "kubernetes" {
+			if meta.IsStatusConditionTrue(object.Status.Conditions, networkingv1.ServiceCIDRConditionReady) {
+				further = append(further, object.Spec.CIDRs...)
+			}
+			continue
 		}
-		cidrs = append(cidrs, p)
+		for _, c := range object.Spec.CIDRs {
+			p, err := netip.ParsePrefix(c)
+			if err != nil {
+				return nil, nil, err
+			}
+			cidrs = append(cidrs, p)
+		}
 	}
-	return primaryFirst(ctx, client, cidrs), nil
+	return primaryFirst(ctx, client, cidrs), further, nil
 }
 
 // primaryFirst puts the range of the primary family first: it is that of the Service "kubernetes", and nothing else tells.

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -74,5 +75,20 @@ func TestRangesThatNobodyTells(t *testing.T) {
 	c := &Cluster{cidrs: named}
 	if err := c.discoverRanges(t.Context(), before133(t, "10.96.0.1")); err != nil || !slices.Equal(c.cidrs, named) {
 		t.Errorf("ranges %v, error %v, want those that were named", c.cidrs, err)
+	}
+}
+
+// TestFurtherRangesAreTold demands that ranges of other ServiceCIDR objects are known as far as addresses come from them.
+func TestFurtherRangesAreTold(t *testing.T) {
+	object := func(name, cidr string, ready metav1.ConditionStatus) *networkingv1.ServiceCIDR {
+		return &networkingv1.ServiceCIDR{
+			ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: networkingv1.ServiceCIDRSpec{CIDRs: []string{cidr}},
+			Status: networkingv1.ServiceCIDRStatus{Conditions: []metav1.Condition{{Type: networkingv1.ServiceCIDRConditionReady, Status: ready}}},
+		}
+	}
+	client := fake.NewClientset(object("kubernetes", "10.96.0.0/16", metav1.ConditionTrue), object("extension", "10.97.0.0/16", metav1.ConditionTrue), object("leaving", "10.98.0.0/16", metav1.ConditionFalse))
+	c := &Cluster{}
+	if err := c.discoverRanges(t.Context(), client); err != nil || len(c.cidrs) != 1 || c.cidrs[0].String() != "10.96.0.0/16" || !slices.Equal(c.description.FurtherServiceCIDRs, []string{"10.97.0.0/16"}) {
+		t.Errorf("ranges %v, further ones %v, error %v", c.cidrs, c.description.FurtherServiceCIDRs, err)
 	}
 }

@@ -33,8 +33,8 @@ func TestReportFollowsItsSchema(t *testing.T) {
 			Implementation: "kubernetes", Version: "v1.37.1", Tier: "lab", Capabilities: spec.Capabilities,
 			Declarations: map[spec.Declarable]string{spec.NoEndpoints: "reject"},
 			ProxyMode:    "ipvs",
-			Careful:      true,
-			Components:   map[string]string{"etcd": "3.6"}, Faults: []string{"f"},
+			Careful:      true, FurtherServiceCIDRs: []string{"10.97.0.0/16"},
+			Components: map[string]string{"etcd": "3.6"}, Faults: []string{"f"},
 		},
 		Expectations: Expectations{Deviations: []Expectation{known, passing}},
 	}, []check.Result{full, result(must, "x", check.NonConformant), result(must, "c", check.Unknown), result(must, "d", check.NotApplicable)}))
