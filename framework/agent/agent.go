@@ -10,7 +10,7 @@
 //   - POST PathProbe?lease=ID, a list of candidate.Probe: sends them from this pod, concurrently, and answers with a list of outcomes for each.
 //     Named connections belong to the lease.
 //   - POST PathResolve {"domain":"cluster.local","questions":[…]}: asks the first name server of the pod, and answers with a list of
-//     candidate.Resolution.
+//     candidate.Resolution. Without a domain it is that of the search list of the pod.
 //   - POST PathEnviron: answers with the environment of the agent, a list of "NAME=value", sorted.
 //   - POST PathEnd?lease=ID: closes the connections of a lease.
 //   - POST PathExit: ends the agent.
@@ -21,6 +21,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -28,6 +29,7 @@ import (
 	"net/http"
 	"net/netip"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,12 +49,11 @@ const (
 type agent struct {
 	tokenDigest string
 	outside     map[string][]netip.Addr
-	backend     *traffic.Server // nil for a client only
-	// nameserver returns the address and port of the DNS of the pod.
-	nameserver func() (string, error)
-	ready      atomic.Bool
-	exit       func() // closes ended, may be called more than once
-	ended      chan struct{}
+	backend     *traffic.Server     // nil for a client only
+	dns         func() (dns, error) // that of the pod
+	ready       atomic.Bool
+	exit        func() // closes ended, may be called more than once
+	ended       chan struct{}
 
 	mu      sync.Mutex
 	probers map[string]*traffic.Prober // by lease
@@ -76,7 +77,7 @@ func Run(ctx context.Context, config Config) error {
 
 // start starts the backends.
 func start(config Config) (*agent, error) {
-	a := &agent{tokenDigest: config.TokenDigest, outside: config.Outside, nameserver: podNameserver, ended: make(chan struct{}), probers: map[string]*traffic.Prober{}}
+	a := &agent{tokenDigest: config.TokenDigest, outside: config.Outside, dns: podDNS, ended: make(chan struct{}), probers: map[string]*traffic.Prober{}}
 	a.exit = sync.OnceFunc(func() { close(a.ended) })
 	a.ready.Store(!config.Unready)
 	if len(config.Ports) == 0 {
@@ -191,17 +192,21 @@ func (a *agent) source(from candidate.Client, to netip.Addr) (netip.Addr, error)
 	return netip.Addr{}, refusal(http.StatusBadRequest, "this agent has no client %d of the family of %s with the gateway %q", from.Address, to, from.Gateway)
 }
 
-// resolve asks the name server of the pod all questions at once.
+// defaultDomain is the one that nearly every cluster has.
+const defaultDomain = "cluster.local"
+
+// resolve asks the name server of the pod all questions at once. Without a domain it is the one that the pod was told.
 func (a *agent) resolve(ctx context.Context, domain string, questions []candidate.Question) ([]candidate.Resolution, error) {
-	server, err := a.nameserver()
+	pod, err := a.dns()
 	if err != nil {
 		return nil, err
 	}
+	domain = cmp.Or(strings.Trim(domain, "."), strings.Trim(pod.domain, "."), defaultDomain) + "."
 	said := make([]candidate.Resolution, len(questions))
 	errs := make([]error, len(questions))
 	var asked sync.WaitGroup
 	for i, q := range questions {
-		asked.Go(func() { said[i], errs[i] = traffic.Ask(ctx, server, domain, q) })
+		asked.Go(func() { said[i], errs[i] = traffic.Ask(ctx, pod.server, domain, q) })
 	}
 	asked.Wait()
 	return said, errors.Join(errs...)

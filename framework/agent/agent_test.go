@@ -251,8 +251,6 @@ func TestMalformedRequestsAreRefused(t *testing.T) {
 		{"POST", PathProbe + "?lease=a", manyShots, 413, "send fewer at once"},
 		{"POST", PathProbe + "?lease=a", `[{"count":9223372036854775807},{"count":9223372036854775807}]`, 413, "send fewer at once"},
 		{"POST", PathProbe + "?lease=a", strings.Repeat(" ", maxRequest+1), 413, "larger than 8388608 bytes"},
-		{"POST", PathResolve, `{"questions":[]}`, 400, "name the domain"},
-		{"POST", PathResolve, `{"domain":".","questions":[]}`, 400, "name the domain"},
 		{"POST", PathEnd, ``, 400, "?lease=ID"},
 		{"GET", PathKill, ``, 405, "takes POST, not GET"},
 		{"POST", PathReadyz, ``, 405, "takes GET, not POST"},
@@ -290,14 +288,15 @@ func TestClientIsToldWhy(t *testing.T) {
 	}
 }
 
-// fakeDNS answers every question of type A with an address, and others with no such name. It returns where it listens.
-func fakeDNS(t *testing.T) string {
+// fakeDNS answers every question of type A with an address, and others with no such name. It returns where it listens, and the names that it is asked for.
+func fakeDNS(t *testing.T) (address string, asked chan string) {
 	t.Helper()
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
+	asked = make(chan string, 64)
 	go func() {
 		packet := make([]byte, 4096)
 		for {
@@ -309,6 +308,7 @@ func fakeDNS(t *testing.T) string {
 			if m.Unpack(packet[:n]) != nil || len(m.Questions) != 1 {
 				continue
 			}
+			asked <- m.Questions[0].Name.String()
 			m.Response, m.RCode, m.Additionals = true, dnsmessage.RCodeNameError, nil
 			if q := m.Questions[0]; q.Type == dnsmessage.TypeA {
 				m.RCode = dnsmessage.RCodeSuccess
@@ -320,26 +320,37 @@ func fakeDNS(t *testing.T) string {
 			}
 		}
 	}()
-	return conn.LocalAddr().String()
+	return conn.LocalAddr().String(), asked
 }
 
 func TestNamesAreAskedForInOrder(t *testing.T) {
 	r := run(t, Config{})
-	server := fakeDNS(t)
-	r.nameserver = func() (string, error) { return server, nil }
+	server, asked := fakeDNS(t)
+	pod := dns{server: server}
+	r.dns = func() (dns, error) { return pod, nil }
 	questions := []candidate.Question{{Name: "app.ns.svc", Type: candidate.AAAA}, {Name: "app.ns.svc", Type: candidate.A}}
 	record := candidate.Record{Name: "app.ns.svc", Type: candidate.A, Address: netip.MustParseAddr("10.96.0.1")}
 	want := []candidate.Resolution{{Said: candidate.NoName}, {Said: candidate.Found, Records: []candidate.Record{record}}}
-	for _, domain := range []string{"cluster.local", "cluster.local."} {
-		got, err := r.client.Resolve(t.Context(), domain, questions)
+	for _, c := range []struct{ domain, ofPod, want string }{
+		{"cluster.local", "k8s.example.com", "cluster.local."}, {"cluster.local.", "", "cluster.local."},
+		{"", "k8s.example.com", "k8s.example.com."}, {"", "k8s.example.com.", "k8s.example.com."}, {"", "", "cluster.local."},
+	} {
+		pod.domain = c.ofPod
+		got, err := r.client.Resolve(t.Context(), c.domain, questions)
 		if err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%s: %+v, %v, want %+v", domain, got, err, want)
+			t.Errorf("%+v: %+v, %v, want %+v", c, got, err, want)
+			continue
+		}
+		for range questions {
+			if name := <-asked; name != "app.ns.svc."+c.want {
+				t.Errorf("%+v: asked for %s", c, name)
+			}
 		}
 	}
 	if _, err := r.client.Resolve(t.Context(), "cluster.local", []candidate.Question{{Name: "app", Type: "MX"}}); err == nil {
 		t.Error("a type that is not known was asked for")
 	}
-	r.nameserver = func() (string, error) { return "", errors.New("no DNS here") }
+	r.dns = func() (dns, error) { return dns{}, errors.New("no DNS here") }
 	if _, err := r.client.Resolve(t.Context(), "cluster.local", questions); err == nil || !strings.Contains(err.Error(), "no DNS here") {
 		t.Errorf("without a name server: %v", err)
 	}

@@ -89,20 +89,22 @@ func FuzzParseConfig(f *testing.F) {
 	})
 }
 
-func TestNameserverIsTheFirst(t *testing.T) {
-	for _, c := range []struct{ text, want string }{
-		{"search ns.svc.cluster.local svc.cluster.local\nnameserver 10.96.0.10\nnameserver 10.0.0.1\noptions ndots:5\n", "10.96.0.10:53"},
-		{"# nameserver 1.1.1.1\n\tnameserver\tfd00:10:96::a", "[fd00:10:96::a]:53"},
-		{"nameservers 10.96.0.10\nnameserver\n", ""},
-		{"", ""},
+func TestDNSOfThePod(t *testing.T) {
+	for _, c := range []struct{ text, server, domain string }{
+		{"search ns.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\nnameserver 10.0.0.1\noptions ndots:5\n", "10.96.0.10:53", "cluster.local"},
+		{"nameserver 10.96.0.10\nsearch ns.svc.k8s.example.com svc.k8s.example.com k8s.example.com example.com\n", "10.96.0.10:53", "k8s.example.com"},
+		{"search svc.cluster.local.\nnameserver 10.96.0.10", "10.96.0.10:53", "cluster.local."},
+		{"# nameserver 1.1.1.1\n\tnameserver\tfd00:10:96::a\nsearch example.com", "[fd00:10:96::a]:53", ""},
+		{"nameservers 10.96.0.10\nnameserver\n", "", ""},
+		{"", "", ""},
 	} {
 		file := filepath.Join(t.TempDir(), "resolv.conf")
 		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := nameserver(file)
-		if got != c.want || (err == nil) != (c.want != "") {
-			t.Errorf("%q: %q, %v, want %q", c.text, got, err, c.want)
+		got, err := readDNS(file)
+		if got.server != c.server || got.domain != c.domain || (err == nil) != (c.server != "") {
+			t.Errorf("%q: %+v, %v, want %q and %q", c.text, got, err, c.server, c.domain)
 		}
 		if err != nil && !strings.Contains(err.Error(), "dnsPolicy") {
 			t.Errorf("%q: the error does not say where to look: %v", c.text, err)

@@ -10,7 +10,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"strings"
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -48,7 +47,7 @@ type readiness struct {
 
 // inquiry is the body of PathResolve.
 type inquiry struct {
-	Domain    string               `json:"domain"`
+	Domain    string               `json:"domain,omitempty"`
 	Questions []candidate.Question `json:"questions"`
 }
 
@@ -96,10 +95,7 @@ var commands = map[string]func(ctx context.Context, a *agent, query url.Values, 
 		if err := decode(body, &in); err != nil {
 			return nil, refusal(http.StatusBadRequest, "%w", err)
 		}
-		if strings.Trim(in.Domain, ".") == "" {
-			return nil, refusal(http.StatusBadRequest, `name the domain of the cluster, for example {"domain":"cluster.local"}`)
-		}
-		return a.resolve(ctx, strings.TrimSuffix(in.Domain, ".")+".", in.Questions)
+		return a.resolve(ctx, in.Domain, in.Questions)
 	},
 	PathEnviron: func(context.Context, *agent, url.Values, []byte) (any, error) { return environment(os.Environ()), nil },
 	PathEnd: func(_ context.Context, a *agent, query url.Values, _ []byte) (any, error) {

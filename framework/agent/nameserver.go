@@ -7,19 +7,35 @@ import (
 	"strings"
 )
 
-// podNameserver is where the pod's own programs ask for names.
-func podNameserver() (string, error) { return nameserver("/etc/resolv.conf") }
+// podDNS is what the pod's own programs know of the DNS.
+func podDNS() (dns, error) { return readDNS("/etc/resolv.conf") }
 
-// nameserver returns the first name server of a file as resolv.conf(5) describes it, with the port of DNS.
-func nameserver(file string) (string, error) {
+// dns is a part of what a file as resolv.conf(5) describes it says.
+type dns struct {
+	server string // the first one, with the port of DNS
+	domain string // of the cluster, which is in the search list of its pods; empty if it is not
+}
+
+func readDNS(file string) (d dns, err error) {
 	data, err := os.ReadFile(file)
 	if err != nil {
-		return "", fmt.Errorf("find the DNS of this pod: %w", err)
+		return d, fmt.Errorf("find the DNS of this pod: %w", err)
 	}
 	for line := range strings.Lines(string(data)) {
-		if f := strings.Fields(line); len(f) >= 2 && f[0] == "nameserver" {
-			return net.JoinHostPort(f[1], "53"), nil
+		f := strings.Fields(line)
+		switch {
+		case len(f) >= 2 && f[0] == "nameserver" && d.server == "":
+			d.server = net.JoinHostPort(f[1], "53")
+		case len(f) >= 2 && f[0] == "search":
+			for _, name := range f[1:] {
+				if domain, services := strings.CutPrefix(name, "svc."); services {
+					d.domain = domain
+				}
+			}
 		}
 	}
-	return "", fmt.Errorf("find the DNS of this pod: %s names no nameserver; look at the dnsPolicy of the pod", file)
+	if d.server == "" {
+		return d, fmt.Errorf("find the DNS of this pod: %s names no nameserver; look at the dnsPolicy of the pod", file)
+	}
+	return d, nil
 }

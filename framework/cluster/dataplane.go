@@ -151,11 +151,8 @@ func (d *dataPlane) Resolve(ctx context.Context, questions []candidate.Question)
 	if err != nil {
 		return nil, err
 	}
-	return client.Resolve(ctx, clusterDomain, questions)
+	return client.Resolve(ctx, "", questions) // its pod was told the domain; the API does not tell it
 }
-
-// clusterDomain is the one that nearly every cluster has; the API does not tell it.
-const clusterDomain = "cluster.local"
 
 // Diagnose implements candidate.DataPlane: the endpoints that the API lists for the Service.
 func (d *dataPlane) Diagnose(ctx context.Context, to netip.AddrPort) (string, error) {
