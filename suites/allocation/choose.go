@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math/big"
 	"net/netip"
+	"slices"
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -42,12 +43,18 @@ const attempts = 16
 func createOnChosen(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefix, options ...check.ServiceOption) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	var last check.Answer
+	var tried []netip.Addr
 	for range attempts {
-		ip := randomAddress(cp, cidr).String()
-		last = cp.Create(ctx, check.Service(cp.Name("chosen"), append(options, check.WithClusterIP(ip))...))
+		ip := randomAddress(cp, cidr)
+		last = cp.Create(ctx, check.Service(cp.Name("chosen"), append(options, check.WithClusterIP(ip.String()))...))
 		if last.Accepted() {
 			return last.Service
 		}
+		tried = append(tried, ip)
+	}
+	used := addressesInUse(ctx, cp, cidr)
+	if !slices.ContainsFunc(tried, func(ip netip.Addr) bool { return !used[ip] }) {
+		check.Abort("%d addresses of %s chosen at random are all in use: the range has no room for this check", attempts, cidr)
 	}
 	ginkgo.Fail(fmt.Sprintf("none of %d addresses of %s chosen at random could be named: %s", attempts, cidr, last))
 	return nil
