@@ -46,7 +46,7 @@ func (k *kindFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&k.nodeImage, "node-image", "", "image of the nodes of tier kind, of the Kubernetes version that is wanted (default kind's own)")
 	flags.StringArrayVar(&k.files, "kind-cluster", nil, "file that describes a kind cluster (fixtures/kind), instead of --service-cidr and --proxy-mode; repeat it for more")
 	flags.IntVar(&k.workers, "workers", defaultWorkers, "number of nodes of a kind cluster beside its control plane")
-	flags.IntVar(&k.alive, "kind-parallel", defaultAlive, "how many kind clusters there are at a time: the next one is made while one is judged")
+	flags.IntVar(&k.alive, "kind-parallel", defaultAlive, "how many kind clusters there are at a time, fewer if the memory would not hold them: the next one is made while one is judged")
 	flags.BoolVar(&k.keep, "keep", false, "leave the kind clusters, and print where their kubeconfigs are")
 	flags.StringVar(&k.reuse, "reuse", "", "judge the kind cluster of this name, and leave it")
 }
@@ -120,7 +120,7 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	run := report.Run{SuiteVersion: check.BuildVersion(), Started: time.Now(), Seed: f.seed, Expectations: expectations}
 	run.Candidate.Tier = "kind"
 	parts := make([]report.Part, len(r.cidrs))
-	inTurn(ctx, len(parts), f.kind.alive, create, func(ctx context.Context, i int, c made, err error) {
+	inTurn(ctx, len(parts), r.alive(), create, func(ctx context.Context, i int, c made, err error) {
 		result := r.judge(ctx, i, c, err)
 		parts[i] = report.Part{ServiceCIDR: r.cidrs[i], Report: result}
 	}, remove)
@@ -189,6 +189,19 @@ func (r *kindRun) plan() error {
 		}
 	}
 	return nil
+}
+
+// alive is how many clusters there are at a time.
+func (r *kindRun) alive() int {
+	workers := r.kind.workers
+	for _, f := range r.files {
+		workers = max(workers, ptr.Deref(f.Workers, 0))
+	}
+	alive, why := fitting(min(r.kind.alive, len(r.cidrs)), workers, availableMemory())
+	if why != "" {
+		fmt.Fprintln(r.out, why)
+	}
+	return alive
 }
 
 // publishedFor are the known deviations of what the parts judged.
