@@ -2,9 +2,11 @@ package check
 
 import (
 	"context"
+	"slices"
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // FreeNodePorts returns n different node ports that are free and that the check may name. They are taken from the lower band
@@ -17,7 +19,7 @@ func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 	band := min(max(16, size/32), 128, size)
 	suite, _ := ginkgo.GinkgoConfiguration()
 	processes, process := max(1, suite.ParallelTotal), max(1, suite.ParallelProcess)
-	var free []int32
+	var free, tried []int32
 	var refusal Answer
 	for _, i := range cp.Rand().Perm(band) {
 		if len(free) == n {
@@ -31,15 +33,30 @@ func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 		if a := cp.Create(ctx, probe, DryRun()); a.Accepted() {
 			free = append(free, port)
 		} else {
-			refusal = a
+			tried, refusal = append(tried, port), a
 		}
 	}
 	switch {
 	case len(free) == n:
-	case len(free) == 0:
+	case len(free) == 0 && !cp.haveNodePorts(ctx, tried):
 		ginkgo.Fail("no node port of the lower band can be named: " + refusal.String())
 	default:
 		Abort("%d node ports of %d-%d are needed, and only %d are free", n, first, first+band-1, len(free))
 	}
 	return free
+}
+
+// haveNodePorts reports whether Services, of whomever, have all of the node ports.
+func (cp *ControlPlane) haveNodePorts(ctx context.Context, ports []int32) bool {
+	ginkgo.GinkgoHelper()
+	list, err := cp.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	Must(err)
+	taken := map[int32]bool{}
+	for i := range list.Items {
+		taken[list.Items[i].Spec.HealthCheckNodePort] = true
+		for _, p := range list.Items[i].Spec.Ports {
+			taken[p.NodePort] = true
+		}
+	}
+	return !slices.ContainsFunc(ports, func(p int32) bool { return !taken[p] })
 }

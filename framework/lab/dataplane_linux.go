@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"reflect"
 	"sync"
 	"time"
 
@@ -98,6 +99,9 @@ func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
 		return nil, err
 	}
 	if w.fabric, err = network.NewFabric(); err != nil {
+		return nil, err
+	}
+	if _, err := w.fabric.RefuseNobody(w.path); err != nil { // a machine without either program runs a proxy that needs none: it says so less often
 		return nil, err
 	}
 	gateway := w.fabric.Gateway(c.ranges.primary.Addr().Is6()) // kube-apiserver wants to be reached by the family of its Services
@@ -343,7 +347,7 @@ func (d *dataPlane) AddNode(ctx context.Context, as candidate.Node, proxy candid
 
 // canConfigure tells whether the proxy of this lab is one that reads such a configuration.
 func (l *Lab) canConfigure(p candidate.ProxyConfiguration) error {
-	if l.proxy.Command != "" && !p.Absent {
+	if l.proxy.Command != "" && !p.Absent && !reflect.ValueOf(p).IsZero() {
 		return candidate.Unavailable("the proxy is a program of its own, whose configuration is not known")
 	}
 	if p.WithoutIPVS && kernelHasIPVS() {

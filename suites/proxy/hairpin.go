@@ -13,13 +13,13 @@ var _ = ginkgo.Describe("a backend", func() {
 	check.It(spec.ProxyHairpin, "reaches itself through its Service, by every address",
 		func(ctx context.Context, net *check.Network) {
 			pod := net.Backends(ctx, "app", net.Node(1))[0]
-			external := net.ExternalAddress()
-			svc := net.Expose(ctx, exposed("app", onNodePorts(), onExternalIPs(external)))
+			svc, addresses := exposeOutside(ctx, net, "app")
 			self, want := check.From(pod), check.AnsweredBy(pod)
-			net.Expect(ctx, "the Service is created", append(append(
-				toClusterIP(svc, want, self),
-				eachWay(exposedAt(external), want, self)...),
-				toNodePorts(net, svc, want, self)...)...)
+			cases := append(toClusterIP(svc, want, self), toNodePorts(net, svc, want, self)...)
+			for _, a := range addresses {
+				cases = append(cases, eachWay(exposedAt(a), want, self)...)
+			}
+			net.Expect(ctx, "the Service is created", cases...)
 		})
 
 	check.It(spec.ProxyHairpin, "reaches itself as one of several",
