@@ -8,6 +8,7 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -107,19 +108,24 @@ var _ = ginkgo.Describe("dual-stack allocation", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			dual := cp.Arrange(ctx, check.Service("dual", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
 			Expect(dual.Spec.ClusterIPs).To(HaveLen(2))
+			object := cp.AddressObject(ctx, dual.Spec.ClusterIPs[1])
 			a := cp.MergePatch(ctx, "dual", `{"spec":{"ipFamilyPolicy":"SingleStack"}}`)
 			Expect(a).To(check.BeAccepted())
 			Expect(a.Service.Spec.ClusterIPs).To(HaveExactElements(dual.Spec.ClusterIPs[0]))
 			refuseTaken(ctx, cp, dual.Spec.ClusterIPs[0])
-			becomesFree(ctx, cp, dual.Spec.ClusterIPs[1], check.WithFamilies(cp.OtherFamily()))
+			becomesFree(ctx, cp, dual.Spec.ClusterIPs[1], object, check.WithFamilies(cp.OtherFamily()))
 		})
 
 	check.It(spec.AllocDeleteReleases, "frees both addresses of a dual-stack Service that is deleted", check.DualStack(),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			dual := cp.Arrange(ctx, check.Service("dual", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
-			Expect(cp.Delete(ctx, "dual")).To(check.BeAccepted())
+			var objects []types.UID
 			for _, ip := range dual.Spec.ClusterIPs {
-				becomesFree(ctx, cp, ip, check.WithFamilies(familyOf(ip)))
+				objects = append(objects, cp.AddressObject(ctx, ip))
+			}
+			Expect(cp.Delete(ctx, "dual")).To(check.BeAccepted())
+			for i, ip := range dual.Spec.ClusterIPs {
+				becomesFree(ctx, cp, ip, objects[i], check.WithFamilies(familyOf(ip)))
 			}
 		})
 })

@@ -107,7 +107,7 @@ var _ = ginkgo.Describe("IPAddress", func() {
 			check.Converge(ctx, "end of an IPAddress that no Service has", repaired, func(g Gomega) {
 				g.Expect(cp.Do(ctx, "GET", ipAddresses+"/"+claimed, "", nil).Code).To(Equal(404))
 			})
-			becomesFree(ctx, cp, claimed)
+			becomesFree(ctx, cp, claimed, "")
 			refuseTaken(ctx, cp, reserved)
 			referTo(ctx, cp, svc, svc.Spec.ClusterIP)
 		})
@@ -119,7 +119,7 @@ var _ = ginkgo.Describe("IPAddress", func() {
 			check.Converge(ctx, "end of an IPAddress without a Service", 2*time.Minute, func(g Gomega) {
 				g.Expect(cp.Do(ctx, "GET", ipAddresses+"/"+ip, "", nil).Code).To(Equal(404))
 			})
-			becomesFree(ctx, cp, ip)
+			becomesFree(ctx, cp, ip, "")
 		})
 
 	check.It(spec.AllocRepairMissing, "comes back, when somebody has deleted it, for a Service that has the address", check.Exclusive(), check.OnServiceCIDR(small),

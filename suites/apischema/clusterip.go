@@ -77,29 +77,17 @@ func clusterIPObstacle(ctx context.Context, cp *check.ControlPlane, ip string) s
 	return "no Service has it, but " + a.String()
 }
 
-// clusterIPFreed demands that an address is free that a Service held. object is what clusterIPObject said while it did.
+// clusterIPFreed demands that an address is free that a Service held. object is that which stood for it while it did.
 func clusterIPFreed(ctx context.Context, cp *check.ControlPlane, ip string, object types.UID) {
 	ginkgo.GinkgoHelper()
 	obstacle := clusterIPObstacle(ctx, cp, ip)
 	if obstacle == "" {
 		return
 	}
-	// The repair of kube-apiserver, when it has not seen the change yet, takes the address for the Service once more, by chance. That
-	// it was given back before shows in the object that stands for it.
-	if now := clusterIPObject(ctx, cp, ip); object != "" && now != object {
-		check.Record(ip+" was freed and taken again", "%s", obstacle)
+	if cp.TakenAgain(ctx, ip, object) {
 		return
 	}
 	ginkgo.Fail(fmt.Sprintf("expected %s to be free again\nobserved %s", ip, obstacle))
-}
-
-// clusterIPObject identifies the IPAddress object of an address in use; it is empty where the cluster shows none.
-func clusterIPObject(ctx context.Context, cp *check.ControlPlane, ip string) types.UID {
-	object, err := cp.Client().NetworkingV1().IPAddresses().Get(ctx, ip, metav1.GetOptions{})
-	if err != nil {
-		return ""
-	}
-	return object.UID
 }
 
 // clusterIPHeld demands that the address is in use: no other Service can have it.

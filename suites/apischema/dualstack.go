@@ -104,7 +104,7 @@ var _ = ginkgo.Describe("the downgrade to single-stack", func() {
 						name := cp.Name("a")
 						before := cp.Arrange(ctx, check.Service(name, check.WithPolicy(policy), check.WithFamilies(first, second)))
 						Expect(before.Spec.ClusterIPs).To(HaveLen(2))
-						object := clusterIPObject(ctx, cp, before.Spec.ClusterIPs[1])
+						object := cp.AddressObject(ctx, before.Spec.ClusterIPs[1])
 						Expect(cp.MergePatch(ctx, name, ipFamilyPolicyPatch(corev1.IPFamilyPolicySingleStack))).To(check.BeAccepted())
 						after := typeStored(ctx, cp, name)
 						ipFamilyPolicyDemand(after, corev1.IPFamilyPolicySingleStack)
@@ -120,7 +120,7 @@ var _ = ginkgo.Describe("the downgrade to single-stack", func() {
 	check.It(spec.APIDualStackDowngrade, "takes the lists that the client spells out", check.DualStack(), func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
 		Expect(before.Spec.ClusterIPs).To(HaveLen(2))
-		object := clusterIPObject(ctx, cp, before.Spec.ClusterIPs[1])
+		object := cp.AddressObject(ctx, before.Spec.ClusterIPs[1])
 		patch := fmt.Sprintf(`{"spec":{"ipFamilyPolicy":"SingleStack","ipFamilies":%s,"clusterIPs":[%q]}}`, ipFamiliesJSON(cp.PrimaryFamily()), before.Spec.ClusterIP)
 		Expect(cp.MergePatch(ctx, "a", patch)).To(check.BeAccepted())
 		after := typeStored(ctx, cp, "a")

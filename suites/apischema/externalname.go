@@ -156,7 +156,7 @@ var _ = ginkgo.Describe("an alias", func() {
 
 	check.It(spec.APIClusterIPCleared, "loses the cluster IP, which is free again", func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a"))
-		object := clusterIPObject(ctx, cp, before.Spec.ClusterIP)
+		object := cp.AddressObject(ctx, before.Spec.ClusterIP)
 		Expect(cp.MergePatch(ctx, "a", externalNamePatch)).To(check.BeAccepted())
 		after := typeStored(ctx, cp, "a")
 		Expect(after.Spec.ClusterIP).To(BeEmpty(), "clusterIP")
@@ -167,7 +167,7 @@ var _ = ginkgo.Describe("an alias", func() {
 	check.It(spec.APIClusterIPCleared, "loses the cluster IP that the client sends back", func(ctx context.Context, cp *check.ControlPlane) {
 		svc := cp.Arrange(ctx, check.Service("a"))
 		ip := svc.Spec.ClusterIP
-		object := clusterIPObject(ctx, cp, ip)
+		object := cp.AddressObject(ctx, ip)
 		svc.Spec.Type, svc.Spec.ExternalName = corev1.ServiceTypeExternalName, externalNameHost
 		a := cp.Update(ctx, svc)
 		Expect(a).To(check.BeAccepted())
@@ -181,7 +181,7 @@ var _ = ginkgo.Describe("an alias", func() {
 		Expect(before.Spec.ClusterIPs).To(HaveLen(2))
 		var objects []types.UID
 		for _, ip := range before.Spec.ClusterIPs {
-			objects = append(objects, clusterIPObject(ctx, cp, ip))
+			objects = append(objects, cp.AddressObject(ctx, ip))
 		}
 		Expect(cp.MergePatch(ctx, "a", externalNamePatch)).To(check.BeAccepted())
 		Expect(typeStored(ctx, cp, "a").Spec.ClusterIPs).To(BeEmpty())

@@ -169,7 +169,7 @@ var _ = ginkgo.Describe("a change of the type", func() {
 			check.It(spec.APITypeChange, text, func(ctx context.Context, cp *check.ControlPlane) {
 				before := cp.Arrange(ctx, typeChangeService("a", from))
 				typeChangeDemandFields(before, from)
-				object := clusterIPObject(ctx, cp, before.Spec.ClusterIP)
+				object := cp.AddressObject(ctx, before.Spec.ClusterIP)
 				another := `"publishNotReadyAddresses":true` // so that something is written even if the type stays
 				Expect(cp.MergePatch(ctx, "a", typeChangePatch(from, to, another))).To(check.BeAccepted())
 				after := typeStored(ctx, cp, "a")

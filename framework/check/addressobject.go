@@ -1,0 +1,28 @@
+package check
+
+import (
+	"context"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// AddressObject identifies the IPAddress object that stands for an address in use; it is empty where the candidate shows none. The repair of kube-apiserver, when
+// it has not seen a change yet, takes an address that was given back once more, by chance and for a while; that it was given back before shows in another object.
+func (cp *ControlPlane) AddressObject(ctx context.Context, ip string) types.UID {
+	object, err := cp.client.NetworkingV1().IPAddresses().Get(ctx, ip, metav1.GetOptions{})
+	if err != nil {
+		return ""
+	}
+	return object.UID
+}
+
+// TakenAgain reports whether another object stands for an address than the one that did while it was in use, and records that.
+func (cp *ControlPlane) TakenAgain(ctx context.Context, ip string, object types.UID) bool {
+	now := cp.AddressObject(ctx, ip)
+	if object == "" || now == "" || now == object {
+		return false
+	}
+	Record(ip+" was freed and taken again", "IPAddress %s stands for it, not %s", now, object)
+	return true
+}
