@@ -31,11 +31,11 @@ func (c *Cluster) Plan(traffic bool) string {
 	}
 	line("namespaces", "conformance-…, with the label %s; nothing is created outside of them", candidate.RunLabel)
 	if c.options.AllowDisruptive {
-		line("disruptive", "yes: the cluster may be had to make load balancers")
+		line("disruptive", "yes: checks have the cluster make load balancers")
 	} else {
 		line("disruptive", "no: no load balancer is made (--allow-disruptive)")
 	}
-	line("if it is killed", "`conformance cleanup` removes what it leaves")
+	line("if killed", "`conformance cleanup` removes what is left")
 	return text.String()
 }
 

@@ -20,7 +20,7 @@ func TestPlanSaysWhatTheRunWillDo(t *testing.T) {
 				cidrs: []netip.Prefix{six, four}, nodes: make([]candidate.Node, 5), options: Options{AgentImage: "agent:1", AllowDisruptive: true},
 				description: candidate.Description{ProxyMode: "nftables"},
 			},
-			true, []string{"fd00::/112 and 10.96.0.0/16: dual stack, IPv6 first", "pods on 5 nodes, and in the host network", "kube-proxy: nftables", "yes: the cluster may"},
+			true, []string{"fd00::/112 and 10.96.0.0/16: dual stack, IPv6 first", "pods on 5 nodes, and in the host network", "kube-proxy: nftables", "yes: checks have the cluster make"},
 		},
 		"without an image": {&Cluster{cidrs: []netip.Prefix{four}}, true, []string{"10.96.0.0/16: single stack, IPv4", "none: there is no image", "no: no load balancer"}},
 		"no such check":    {&Cluster{cidrs: []netip.Prefix{four}, nodes: make([]candidate.Node, 3), options: Options{AgentImage: "agent:1"}}, false, []string{"none: no selected check"}},
