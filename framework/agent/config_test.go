@@ -93,6 +93,7 @@ func TestDNSOfThePod(t *testing.T) {
 	for _, c := range []struct{ text, server, domain string }{
 		{"search ns.svc.cluster.local svc.cluster.local cluster.local\nnameserver 10.96.0.10\nnameserver 10.0.0.1\noptions ndots:5\n", "10.96.0.10:53", "cluster.local"},
 		{"nameserver 10.96.0.10\nsearch ns.svc.k8s.example.com svc.k8s.example.com k8s.example.com example.com\n", "10.96.0.10:53", "k8s.example.com"},
+		{"search ns.svc.cluster.local svc.cluster.local cluster.local svc.corp.example\nnameserver 10.96.0.10\n", "10.96.0.10:53", "cluster.local"}, // that of the node comes last
 		{"search svc.cluster.local.\nnameserver 10.96.0.10", "10.96.0.10:53", "cluster.local."},
 		{"# nameserver 1.1.1.1\n\tnameserver\tfd00:10:96::a\nsearch example.com", "[fd00:10:96::a]:53", ""},
 		{"nameservers 10.96.0.10\nnameserver\n", "", ""},

@@ -28,7 +28,7 @@ func readDNS(file string) (d dns, err error) {
 			d.server = net.JoinHostPort(f[1], "53")
 		case len(f) >= 2 && f[0] == "search":
 			for _, name := range f[1:] {
-				if domain, services := strings.CutPrefix(name, "svc."); services {
+				if domain, services := strings.CutPrefix(name, "svc."); services && d.domain == "" { // the cluster's own come first
 					d.domain = domain
 				}
 			}

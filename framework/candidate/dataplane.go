@@ -195,7 +195,7 @@ type Outcome struct {
 	Duration time.Duration `json:"duration"`
 	// Repeated is how often the kernel sent the first packet of the TCP connection again that the shot has opened: an answered shot may have been dropped before.
 	Repeated int `json:"repeated,omitempty"`
-	// Error is what a Broken prober says.
+	// Error is what a Broken prober says, and which ICMP error made an Unreachable.
 	Error string `json:"error,omitempty"`
 }
 

@@ -18,7 +18,7 @@ const LossTimeout = 15 * time.Second
 
 // During sends the shots of the probe one after the other, over and over, while change runs: at least once before it begins and once
 // after it has ended. It returns all outcomes in order. A connection whose first packet was dropped counts as Dropped although the kernel's repetition
-// was answered, unless connections of the same client to a pod's own address fared no better: then it was the machine.
+// was answered, see droppedAtFirst.
 func (n *Network) During(ctx context.Context, probe candidate.Probe, change func()) []candidate.Outcome {
 	ginkgo.GinkgoHelper()
 	if probe.Protocol == "" {
@@ -30,7 +30,7 @@ func (n *Network) During(ctx context.Context, probe candidate.Probe, change func
 	if n.virtual || probe.Protocol != corev1.ProtocolTCP || probe.Connection != "" { // nothing is repeated
 		return n.series(ctx, probe, change)
 	}
-	control := candidate.Probe{From: probe.From, To: n.ownAddress(ctx, probe.To), Protocol: probe.Protocol, Timeout: probe.Timeout}
+	control := candidate.Probe{From: probe.From, To: n.ownAddress(ctx, probe.From, probe.To), Protocol: probe.Protocol, Timeout: probe.Timeout}
 	var outcomes []candidate.Outcome
 	controls := n.series(ctx, control, func() {
 		ginkgo.GinkgoHelper()
@@ -39,47 +39,83 @@ func (n *Network) During(ctx context.Context, probe candidate.Probe, change func
 	return droppedAtFirst(outcomes, controls)
 }
 
-// droppedAtFirst returns the outcomes, those that were answered only when the kernel repeated itself as Dropped: if it had not to among the controls.
+// droppedAtFirst returns the outcomes, those that were answered only when the kernel repeated itself as Dropped. Such a one does not count if a connection of the
+// same client to a pod's own address, at the same time, fared no better: then it was the machine. A network may lose a packet, too: one connection of a series that
+// needed one repetition is only recorded. What drops for longer than a second drops the repetition as well.
 func droppedAtFirst(outcomes, controls []candidate.Outcome) []candidate.Outcome {
-	late := func(o candidate.Outcome) bool { return o.Repeated > 0 || o.Result != candidate.Answered }
-	repeated := 0
-	for _, o := range outcomes {
-		if o.Repeated > 0 {
-			repeated++
-		}
-	}
-	switch {
-	case repeated == 0:
-		return outcomes
-	case slices.ContainsFunc(controls, late):
-		Record("repeated packets", "%d of %d connections began with a packet that had to be repeated, as did others beside the candidate", repeated, len(outcomes))
-		return outcomes
-	}
-	Record("repeated packets", "%d of %d connections began with a packet that was dropped; of %d to a pod's own address at the same time none did", repeated, len(outcomes), len(controls))
-	outcomes = slices.Clone(outcomes)
+	var repeated []int
 	for i, o := range outcomes {
-		if o.Repeated > 0 {
-			outcomes[i] = candidate.Outcome{Result: candidate.Dropped, Start: o.Start, Duration: o.Duration, Repeated: o.Repeated}
+		excused := slices.ContainsFunc(controls, func(c candidate.Outcome) bool {
+			return (c.Repeated > 0 || c.Result != candidate.Answered) && meanwhile(o, c)
+		})
+		if o.Repeated > 0 && !excused {
+			repeated = append(repeated, i)
 		}
+	}
+	if len(repeated) == 0 {
+		return outcomes
+	}
+	Record("repeated packets", "%d of %d connections began with a packet that was dropped; none of %d to a pod's own address did at the same time", len(repeated), len(outcomes), len(controls))
+	if len(repeated) == 1 && outcomes[repeated[0]].Repeated == 1 {
+		return outcomes
+	}
+	outcomes = slices.Clone(outcomes)
+	for _, i := range repeated {
+		o := outcomes[i]
+		outcomes[i] = candidate.Outcome{Result: candidate.Dropped, Start: o.Start, Duration: o.Duration, Repeated: o.Repeated}
 	}
 	return outcomes
 }
 
-// ownAddress is where a pod answers that only serves controls, and that no change concerns, in the family of the address.
-func (n *Network) ownAddress(ctx context.Context, like netip.AddrPort) netip.AddrPort {
+// meanwhile reports whether two shots were under way at the same time, or nearly.
+func meanwhile(a, b candidate.Outcome) bool {
+	const nearly = time.Second
+	return a.Start.Before(b.Start.Add(b.Duration+nearly)) && b.Start.Before(a.Start.Add(a.Duration+nearly))
+}
+
+// ownAddress is where a pod answers that only serves controls, and that no change concerns, in the family of the address: on another node than the client's, for
+// so is the way to most backends.
+func (n *Network) ownAddress(ctx context.Context, from candidate.Client, like netip.AddrPort) netip.AddrPort {
 	ginkgo.GinkgoHelper()
-	n.steadyOnce.Do(func() {
-		n.steady = n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("control")}, Node: n.Node(0)})
-	})
+	node := n.elsewhere(from)
+	n.mu.Lock()
+	pod, started := n.steady[node]
+	n.mu.Unlock()
+	if !started {
+		pod = n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("control")}, Node: node})
+		n.mu.Lock()
+		n.steady[node] = pod
+		n.mu.Unlock()
+	}
 	family := corev1.IPv4Protocol
 	if like.Addr().Is6() {
 		family = corev1.IPv6Protocol
 	}
-	a := Address(n.steady.Addresses, family)
+	a := Address(pod.Addresses, family)
 	if !a.IsValid() {
-		Abort("no control: pod %s has no address of family %s", n.steady.Name, family)
+		Abort("no control: pod %s has no address of family %s", pod.Name, family)
 	}
 	return netip.AddrPortFrom(a, BackendPort)
+}
+
+// elsewhere is a shared node that the client is not on.
+func (n *Network) elsewhere(from candidate.Client) string {
+	if n.nodeOf(from) != n.Node(0) {
+		return n.Node(0)
+	}
+	return n.Node(1)
+}
+
+// nodeOf is the node that a client is on, or that is its gateway.
+func (n *Network) nodeOf(from candidate.Client) string {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for _, p := range n.pods {
+		if p.PodName == from.Pod {
+			return p.Node
+		}
+	}
+	return from.Node + from.Gateway // one of them
 }
 
 // series sends the shots of the probe over and over while change runs.

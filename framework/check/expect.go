@@ -330,7 +330,7 @@ func (n *Network) controlClients(ctx context.Context, cases []Case) {
 		if protocol == corev1.ProtocolSCTP { // few pods answer it
 			protocol = corev1.ProtocolTCP
 		}
-		pod := n.controlPod(ctx, protocol)
+		pod := n.controlPod(ctx, c.From, protocol)
 		family := corev1.IPv4Protocol
 		if c.To.Addr().Is6() {
 			family = corev1.IPv6Protocol
@@ -396,12 +396,13 @@ func byStranger(o candidate.Outcome) bool { return o.Result == candidate.Answere
 // closedPort is a port on which no backend answers.
 const closedPort = 9
 
-// controlPod is a pod of the check that answers the protocol on BackendPort; it starts one if there is none.
-func (n *Network) controlPod(ctx context.Context, protocol corev1.Protocol) candidate.Pod {
+// controlPod is a pod of the check that answers the protocol on BackendPort, on another node than the client; it starts one if there is none.
+func (n *Network) controlPod(ctx context.Context, from candidate.Client, protocol corev1.Protocol) candidate.Pod {
 	ginkgo.GinkgoHelper()
+	own := n.nodeOf(from)
 	n.mu.Lock()
 	i := slices.IndexFunc(n.pods, func(p candidate.Pod) bool {
-		return !p.HostNetwork && slices.ContainsFunc(p.Ports, func(q candidate.PodPort) bool { return q.Protocol == protocol && q.Number == BackendPort })
+		return !p.HostNetwork && p.Node != own && slices.ContainsFunc(p.Ports, func(q candidate.PodPort) bool { return q.Protocol == protocol && q.Number == BackendPort })
 	})
 	var pod candidate.Pod
 	if i >= 0 {
@@ -411,7 +412,7 @@ func (n *Network) controlPod(ctx context.Context, protocol corev1.Protocol) cand
 	if i >= 0 {
 		return pod
 	}
-	return n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("control")}, Node: n.Node(0)})
+	return n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("control")}, Node: n.elsewhere(from)})
 }
 
 // fail ends the check as non-conformant, with the matrix as its message and what the nodes know as evidence.
@@ -429,12 +430,12 @@ func (n *Network) fail(ctx context.Context, what string, within time.Duration, h
 
 // Diagnose records as evidence what the nodes know of what a demand is unmet for: of two destinations at most.
 func (n *Network) Diagnose(ctx context.Context, unmet ...netip.AddrPort) {
-	diagnosed := map[netip.Addr]bool{}
+	diagnosed := map[netip.AddrPort]bool{}
 	for _, to := range unmet {
-		if diagnosed[to.Addr()] || len(diagnosed) == 2 {
+		if diagnosed[to] || len(diagnosed) == 2 {
 			continue
 		}
-		diagnosed[to.Addr()] = true
+		diagnosed[to] = true
 		if text, err := n.plane.Diagnose(ctx, to); err != nil {
 			Record("diagnosis of "+to.String(), "failed: %v", err)
 		} else if text != "" {

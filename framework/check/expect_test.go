@@ -87,17 +87,25 @@ func TestMatrixMarksWhatIsUnmet(t *testing.T) {
 }
 
 func TestAPacketThatWasDroppedAtFirstIsToldFromAMachineThatStalls(t *testing.T) {
-	answered := by("a")
-	late := answered
-	late.Repeated = 1
+	noon := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	at := func(second, repeated int) candidate.Outcome {
+		o := by("a")
+		o.Start, o.Duration, o.Repeated = noon.Add(time.Duration(second)*time.Second), time.Duration(repeated)*time.Second+time.Millisecond, repeated
+		return o
+	}
+	silent := met(candidate.Dropped)
+	silent.Start, silent.Duration = noon.Add(10*time.Second), time.Second
 	for name, c := range map[string]struct {
 		outcomes, controls []candidate.Outcome
 		dropped            int
 	}{
-		"nothing was repeated":        {[]candidate.Outcome{answered, answered}, []candidate.Outcome{answered, late}, 0},
-		"all is repeated":             {[]candidate.Outcome{answered, late}, []candidate.Outcome{late, answered}, 0},
-		"the control is not answered": {[]candidate.Outcome{answered, late}, []candidate.Outcome{answered, met(candidate.Dropped)}, 0},
-		"the candidate dropped it":    {[]candidate.Outcome{answered, late, late}, []candidate.Outcome{answered, answered}, 2},
+		"nothing was repeated":            {[]candidate.Outcome{at(0, 0), at(10, 0)}, []candidate.Outcome{at(0, 0), at(10, 2)}, 0},
+		"all is repeated":                 {[]candidate.Outcome{at(0, 0), at(10, 2)}, []candidate.Outcome{at(11, 2), at(0, 0)}, 0},
+		"the control is not answered":     {[]candidate.Outcome{at(0, 0), at(10, 2)}, []candidate.Outcome{at(0, 0), silent}, 0},
+		"one packet is lost":              {[]candidate.Outcome{at(0, 0), at(10, 1)}, []candidate.Outcome{at(0, 0), at(10, 0)}, 0},
+		"it drops for seconds":            {[]candidate.Outcome{at(0, 0), at(10, 2)}, []candidate.Outcome{at(0, 0), at(10, 0)}, 1},
+		"it drops again and again":        {[]candidate.Outcome{at(0, 0), at(10, 1), at(20, 1)}, []candidate.Outcome{at(0, 0), at(10, 0)}, 2},
+		"the machine stalled another day": {[]candidate.Outcome{at(0, 0), at(10, 2)}, []candidate.Outcome{at(0, 0), at(20, 2)}, 1},
 	} {
 		dropped := 0
 		for i, o := range droppedAtFirst(c.outcomes, c.controls) {
@@ -319,6 +327,16 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		script.shots = noWay(candidate.Dropped)
 		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
 	}, judged{verdict: Conformant})
+	it("to be refused is met by another ICMP error than the network has for everybody", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, shot int) candidate.Outcome {
+			o := noWay(candidate.Unreachable)(p, shot)
+			if p.To == vip {
+				o.Error = "no route to host"
+			}
+			return o
+		}
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
+	}, judged{verdict: Conformant})
 	it("to be refused is not met by what the network says of everybody", func(ctx context.Context, net *Network) {
 		script.shots = noWay(candidate.Unreachable)
 		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Both(Refused(), Unanswered())})
@@ -331,6 +349,16 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 			return script.honest(p)
 		}
 		net.Expect(ctx, "nothing", Case{From: net.ClientPod(ctx, "node-0"), To: vip, Protocol: corev1.ProtocolUDP, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: Unknown, reason: "positive control: the client in the pod client-"})
+	it("that is silent is not proven by a client that reaches itself alone", func(ctx context.Context, net *Network) {
+		self := net.ClientPod(ctx, "node-1")
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			if pod := script.pods[p.To.Addr()]; pod.PodName != self.Pod {
+				return met(candidate.Dropped)
+			}
+			return script.honest(p)
+		}
+		net.Expect(ctx, "nothing", Case{From: self, To: vip, Want: Dropped()})
 	}, judged{verdict: Unknown, reason: "positive control: the client in the pod client-"})
 	lossy := func(every int, patient bool) func(candidate.Probe, int) candidate.Outcome {
 		sent := 0

@@ -28,16 +28,13 @@ type Network struct {
 	// patience multiplies every bound on time.
 	patience int
 
-	// steady is a pod for controls of During, from the first one on.
-	steady     candidate.Pod
-	steadyOnce sync.Once
-
 	mu          sync.Mutex
 	pods        []candidate.Pod // that answer, for controls
 	proven      map[candidate.Client]bool
-	addresses   []netip.Addr    // of ExternalAddress
-	unreachable map[route]bool  // what the network says of addresses that nobody has
-	exposed     map[string]bool // virtual IPs that Services of the check have had
+	addresses   []netip.Addr             // of ExternalAddress
+	steady      map[string]candidate.Pod // for controls of During, by node
+	unreachable map[route]string         // what the network says of addresses that nobody has
+	exposed     map[string]bool          // virtual IPs that Services of the check have had
 }
 
 // BackendPort is the port that backends answer on unless the check says otherwise.
@@ -51,7 +48,7 @@ var defaultPorts = []candidate.PodPort{
 func newNetwork(cp *ControlPlane, plane candidate.DataPlane, what candidate.Description) *Network {
 	return &Network{
 		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: max(1, what.Patience), proven: map[candidate.Client]bool{},
-		addresses: slices.Clone(plane.ExternalAddresses()), exposed: map[string]bool{}, unreachable: map[route]bool{},
+		addresses: slices.Clone(plane.ExternalAddresses()), exposed: map[string]bool{}, unreachable: map[route]string{}, steady: map[string]candidate.Pod{},
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 
@@ -32,12 +33,13 @@ func (n *Network) refusedOnly(ctx context.Context, cases []Case, outcomes [][]ca
 	ginkgo.GinkgoHelper()
 	unreachable := func(o candidate.Outcome) bool { return o.Result == candidate.Unreachable }
 	for i, c := range cases {
-		if !c.Want.Refusal || !slices.ContainsFunc(outcomes[i], unreachable) || !n.nobodyUnreachable(ctx, &c) {
+		if !c.Want.Refusal || !slices.ContainsFunc(outcomes[i], unreachable) {
 			continue
 		}
+		said := n.saidOfNobody(ctx, &c)
 		outcomes[i] = slices.Clone(outcomes[i])
 		for k, o := range outcomes[i] {
-			if unreachable(o) {
+			if unreachable(o) && o.Error == said {
 				outcomes[i][k].Result = unheeded
 			}
 		}
@@ -51,20 +53,30 @@ type route struct {
 	six  bool
 }
 
-// nobodyUnreachable reports whether the client of the case is told that there is no way to an address that nobody has.
-func (n *Network) nobodyUnreachable(ctx context.Context, c *Case) bool {
+// saidOfNobody is the ICMP error that tells the client of the case that there is no way to an address that nobody has; silence if none does.
+func (n *Network) saidOfNobody(ctx context.Context, c *Case) string {
 	ginkgo.GinkgoHelper()
 	key := route{c.From, c.To.Addr().Is6()}
 	n.mu.Lock()
-	told, known := n.unreachable[key]
+	said, known := n.unreachable[key]
 	n.mu.Unlock()
 	if !known {
 		p := c.probe()
 		p.To, p.Count, p.SourcePort, p.Connection, p.Path = netip.AddrPortFrom(nobody(c.To.Addr()), c.To.Port()), 1, 0, "", ""
-		told = n.Send(ctx, p)[0][0].Result == candidate.Unreachable
+		p.Timeout, p.Repeats = saidWithin, lossRepeats
+		said = silence
+		if o := n.Send(ctx, p)[0][0]; o.Result == candidate.Unreachable {
+			said = o.Error
+		}
 		n.mu.Lock()
-		n.unreachable[key] = told
+		n.unreachable[key] = said
 		n.mu.Unlock()
 	}
-	return told
+	return said
 }
+
+// silence is no ICMP error.
+const silence = "silence"
+
+// saidWithin is longer than a kernel that has just told a client of one address takes until it tells it of another: a second.
+const saidWithin = 3 * time.Second

@@ -91,8 +91,11 @@ func (p *Prober) Send(ctx context.Context, in Namespace, probe candidate.Probe, 
 		if o.Result = classify(err); o.Result != candidate.Answered {
 			*o = candidate.Outcome{Result: o.Result, Start: o.Start, Duration: o.Duration}
 		}
-		if o.Result == candidate.Broken {
+		switch met := (networkError{}); {
+		case o.Result == candidate.Broken:
 			o.Error = err.Error()
+		case o.Result == candidate.Unreachable && errors.As(err, &met):
+			o.Error = met.errno.Error()
 		}
 	}
 	return outcomes

@@ -48,7 +48,7 @@ func send(t *testing.T, p *Prober, probe candidate.Probe) []candidate.Outcome {
 		t.Fatalf("%d outcomes of %d shots", len(outcomes), probe.Count)
 	}
 	for _, o := range outcomes {
-		if o.Start.Before(before) || o.Duration <= 0 || o.Start.Add(o.Duration).After(time.Now()) || (o.Error != "") != (o.Result == candidate.Broken) {
+		if o.Start.Before(before) || o.Duration <= 0 || o.Start.Add(o.Duration).After(time.Now()) || (o.Error != "") != (o.Result == candidate.Broken || o.Result == candidate.Unreachable) {
 			t.Errorf("outcome %+v", o)
 		}
 		before = o.Start
@@ -145,7 +145,10 @@ func TestUnreachable(t *testing.T) {
 	// TCP has no multicast: connect says ENETUNREACH, as without a route.
 	for _, a := range families() {
 		group := netip.MustParseAddr(map[bool]string{true: "224.0.0.1", false: "ff02::1"}[a.Is4()])
-		want(t, send(t, newProber(t), candidate.Probe{To: to(group, 80), Protocol: tcp}), candidate.Unreachable)
+		os := send(t, newProber(t), candidate.Probe{To: to(group, 80), Protocol: tcp})
+		if len(os) != 1 || os[0].Result != candidate.Unreachable || os[0].Error != unix.ENETUNREACH.Error() {
+			t.Errorf("outcomes %+v", os)
+		}
 	}
 	for errno, result := range map[unix.Errno]candidate.Result{
 		unix.EHOSTUNREACH: candidate.Unreachable, unix.EACCES: candidate.Unreachable, unix.ENOPROTOOPT: candidate.Unreachable,
@@ -247,7 +250,7 @@ func TestAConnectionThatWasDroppedAtFirstIsKnown(t *testing.T) {
 		repeated <- s.repeated
 	}()
 	attempt := fmt.Sprintf(" 0100007F:%04X 02 ", port) // SYN is sent
-	for {
+	for len(repeated) == 0 {
 		connections, err := os.ReadFile("/proc/self/net/tcp")
 		if err != nil {
 			t.Fatal(err)
@@ -259,8 +262,8 @@ func TestAConnectionThatWasDroppedAtFirstIsKnown(t *testing.T) {
 	if _, _, err := unix.Accept(listener); err != nil { // there is room for the next SYN
 		t.Fatal(err)
 	}
-	if n := <-repeated; n != 1 {
-		t.Errorf("SYN was repeated %d times, want once", n)
+	if n := <-repeated; n < 1 {
+		t.Errorf("SYN was repeated %d times, want once, or more often on a machine that stalls", n)
 	}
 }
 

@@ -80,12 +80,11 @@ func clusterIPObstacle(ctx context.Context, cp *check.ControlPlane, ip string) s
 // clusterIPFreed demands that an address is free that a Service held. object is that which stood for it while it did.
 func clusterIPFreed(ctx context.Context, cp *check.ControlPlane, ip string, object types.UID) {
 	ginkgo.GinkgoHelper()
-	obstacle := clusterIPObstacle(ctx, cp, ip)
-	if obstacle == "" {
-		return
-	}
-	if cp.TakenAgain(ctx, ip, object) {
-		return
+	var obstacle string
+	for range 2 { // the object may go between the refusal and the look at it
+		if obstacle = clusterIPObstacle(ctx, cp, ip); obstacle == "" || cp.TakenAgain(ctx, ip, object) {
+			return
+		}
 	}
 	ginkgo.Fail(fmt.Sprintf("expected %s to be free again\nobserved %s", ip, obstacle))
 }

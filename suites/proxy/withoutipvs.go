@@ -54,15 +54,15 @@ var _ = ginkgo.Describe("the ipvs mode on a node without IPVS", func() {
 				return
 			}
 			// A program that ends whatever the mode has verified nothing.
-			check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: "iptables", WithoutIPVS: true}))
-			check.Converge(ctx, "it is started in iptables mode", check.ConvergenceBound, func(g Gomega) {
+			check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{WithoutIPVS: true}))
+			check.Converge(ctx, "it is started in the mode of other nodes", check.ConvergenceBound, func(g Gomega) {
 				net.Pass(ctx, lookAgain)
 				o := net.Send(ctx, candidate.Probe{From: call.From, To: call.To, Protocol: corev1.ProtocolTCP})[0][0]
 				state := proxyState(ctx, net, node)
 				if !state.Running {
-					check.Abort("the proxy of %s ends in iptables mode too, so that its end in ipvs mode says nothing; its log ends with %s", node.Name, state.Log)
+					check.Abort("the proxy of %s ends in the mode of other nodes too, so that its end in ipvs mode says nothing; its log ends with %s", node.Name, state.Log)
 				}
-				g.Expect(o.Result).To(Equal(candidate.Answered), "the proxy of %s runs in iptables mode, and serves nothing; its log ends with %s", node.Name, state.Log)
+				g.Expect(o.Result).To(Equal(candidate.Answered), "the proxy of %s runs in the mode of other nodes, and serves nothing; its log ends with %s", node.Name, state.Log)
 			})
 		})
 

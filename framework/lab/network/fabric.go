@@ -51,7 +51,7 @@ type Fabric struct {
 	outsides map[int]*Outside // by the index of their gateway
 }
 
-// prompt lifts the limits on ICMP errors, without which some refusals look like silence.
+// prompt lifts the limits on ICMP errors, without which some refusals look like silence. Linux before 6.12 has one limit for the whole machine, 1000 a second, which stays.
 var prompt = map[string]string{
 	"net/ipv4/icmp_ratelimit":                      "0",
 	"net/ipv4/icmp_msgs_per_sec":                   "100000",
@@ -159,6 +159,7 @@ func (f *Fabric) Close() error {
 	for _, n := range f.nodes {
 		f.unplug(n.link())
 	}
+	f.unplug(nowhere)
 	return f.root.links.LinkDel(f.bridge)
 }
 

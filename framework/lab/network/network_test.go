@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"syscall"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -112,7 +113,7 @@ func TestNobodyIsUnreachable(t *testing.T) {
 		for _, nobody := range []string{"203.0.113.113", "2001:db8:dead::113", "10.96.7.7"} {
 			for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
 				var prober traffic.Prober
-				probe := candidate.Probe{To: netip.AddrPortFrom(netip.MustParseAddr(nobody), 80), Protocol: protocol, Count: shots, Timeout: candidate.DefaultProbeTimeout}
+				probe := candidate.Probe{To: netip.AddrPortFrom(netip.MustParseAddr(nobody), 80), Protocol: protocol, Count: shots, Interval: 2 * time.Millisecond, Timeout: candidate.DefaultProbeTimeout}
 				for i, o := range prober.Send(context.Background(), in.Do, probe, netip.Addr{}) {
 					if o.Result != candidate.Unreachable {
 						t.Errorf("%s to %s/%s, shot %d: %+v", who, nobody, protocol, i, o)
