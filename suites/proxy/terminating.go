@@ -186,6 +186,9 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			check.Record("connections while the pod began to terminate", "%d, of these not answered by it: %v", len(outcomes), lost)
 			Expect(lost).To(BeEmpty(), "connections to the node port, out of %d, that the pod did not answer when it began to terminate", len(outcomes))
 			net.Remove(ctx, pods[0])
+			// A pod that is gone is as silent as what is demanded: the node must have followed.
+			lists(ctx, net, svc, "the last pod of a node has ended", pods[1])
+			settled(ctx, net, pods[1], check.Host(net.Node(0)))
 			none := net.NoEndpoints(net.Declared(spec.ExternalLocalWithoutEndpoints))
 			net.Expect(ctx, "the last pod of a node has ended", arrivals(net, 0, svc, addresses, none)...)
 		})

@@ -248,7 +248,7 @@ func (f *Fabric) AddNode() (_ *Node, err error) {
 		if err := n.route(n.uplink, everything[i], hostAddress(i, rootHosts, 1).Addr()); err != nil {
 			return nil, err
 		}
-		if err := f.root.route(f.bridge, n.PodRanges[i], a.Addr()); err != nil { // for its ICMP errors
+		if err := f.root.route(f.bridge, n.PodRanges[i], a.Addr()); err != nil { // for its ICMP errors; what is for a pod that is gone comes back here until its time to live is over
 			return nil, err
 		}
 	}
