@@ -418,6 +418,7 @@ func (n *Network) controlPod(ctx context.Context, from candidate.Client, protoco
 // fail ends the check as non-conformant, with the matrix as its message and what the nodes know as evidence.
 func (n *Network) fail(ctx context.Context, what string, within time.Duration, held int, cases []Case, outcomes [][]candidate.Outcome) {
 	ginkgo.GinkgoHelper()
+	n.PodsLive(ctx)
 	var unmet []netip.AddrPort
 	for i, c := range cases {
 		if !c.Want.Met(outcomes[i]) {

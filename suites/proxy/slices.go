@@ -293,7 +293,11 @@ var _ = ginkgo.Describe("the endpoints of generated EndpointSlices", func() {
 			ginkgo.GinkgoHelper()
 			generated(ctx, net, svc, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
 				for i := range pods {
-					g.Expect(conditionsOf(found, pods[i])).To(Equal(want[i]), "pod %s", pods[i].Name)
+					got := conditionsOf(found, pods[i])
+					if got != want[i] {
+						net.PodsLive(ctx)
+					}
+					g.Expect(got).To(Equal(want[i]), "pod %s", pods[i].Name)
 				}
 			})
 		}
