@@ -12,6 +12,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -248,6 +249,23 @@ func (f *insider) fail(step byte, errno syscall.Errno) {
 	}
 }
 
+// environmentOf is the environment that a process was started with. In the midst of execve it reads as empty for a moment, as it does for good of what has none,
+// and of what has no program: zombies and threads of the kernel.
+func environmentOf(pid int) ([]byte, error) {
+	const looks = 50
+	dir := fmt.Sprintf("/proc/%d", pid)
+	for look := 1; ; look++ {
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil || len(env) > 0 || look == looks {
+			return env, err
+		}
+		if _, err := os.Readlink(filepath.Join(dir, "exe")); err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
 // endShells ends what still runs in the shells of a lab, whose namespaces it would keep.
 func endShells(runDir string) error {
 	processes, err := filepath.Glob("/proc/[0-9]*/environ")
@@ -265,7 +283,7 @@ func endShells(runDir string) error {
 		if i.Started, err = processStart(pid); err != nil {
 			continue // it has ended
 		}
-		env, err := os.ReadFile(path)
+		env, err := environmentOf(pid)
 		if err != nil || !bytes.Contains(append([]byte{0}, env...), mark) {
 			continue // it is somebody else's, or runs elsewhere
 		}

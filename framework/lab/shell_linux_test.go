@@ -167,6 +167,26 @@ func TestAShellThatCannotBeOpenedSaysWhy(t *testing.T) {
 	}
 }
 
+// A process that starts its program over and over is in the midst of execve for much of its time.
+func TestEnvironmentOfAProcessThatIsBeingStarted(t *testing.T) {
+	program := filepath.Join(t.TempDir(), "again")
+	must(t, os.WriteFile(program, []byte("#!/bin/sh\nexec \"$0\"\n"), 0o700))
+	cmd := exec.CommandContext(t.Context(), program)
+	cmd.Env = []string{"MARK=there"}
+	must(t, cmd.Start())
+	defer func() {
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+	}()
+	for look := range 500 {
+		env, err := environmentOf(cmd.Process.Pid)
+		must(t, err)
+		if !strings.Contains(string(env), "MARK=there") {
+			t.Fatalf("look %d: %q", look, env)
+		}
+	}
+}
+
 func TestDownEndsWhatRunsInShells(t *testing.T) {
 	state, r := hold(t)
 	// The command leaves a process behind, in a session of its own.
