@@ -87,15 +87,7 @@ func (n *Network) ownAddress(ctx context.Context, from candidate.Client, like ne
 		n.steady[node] = pod
 		n.mu.Unlock()
 	}
-	family := corev1.IPv4Protocol
-	if like.Addr().Is6() {
-		family = corev1.IPv6Protocol
-	}
-	a := Address(pod.Addresses, family)
-	if !a.IsValid() {
-		Abort("no control: pod %s has no address of family %s", pod.Name, family)
-	}
-	return netip.AddrPortFrom(a, BackendPort)
+	return controlAddress(pod, like.Addr())
 }
 
 // elsewhere is a shared node that the client is not on.

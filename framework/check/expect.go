@@ -331,17 +331,10 @@ func (n *Network) controlClients(ctx context.Context, cases []Case) {
 			protocol = corev1.ProtocolTCP
 		}
 		pod := n.controlPod(ctx, c.From, protocol)
-		family := corev1.IPv4Protocol
-		if c.To.Addr().Is6() {
-			family = corev1.IPv6Protocol
-		}
-		to := Address(pod.Addresses, family)
-		if !to.IsValid() {
-			Abort("no control: pod %s has no address of family %s", pod.Name, family)
-		}
-		p := candidate.Probe{From: c.From, To: netip.AddrPortFrom(to, BackendPort), Protocol: protocol, Count: 1, Timeout: 10 * time.Second, Repeats: lossRepeats}
+		to := controlAddress(pod, c.To.Addr())
+		p := candidate.Probe{From: c.From, To: to, Protocol: protocol, Count: 1, Timeout: 10 * time.Second, Repeats: lossRepeats}
 		negative := p
-		negative.To = netip.AddrPortFrom(to, closedPort)
+		negative.To = netip.AddrPortFrom(to.Addr(), closedPort)
 		if !slices.Contains(probes, p) {
 			probes, pods = append(probes, p, negative), append(pods, pod.PodName, pod.PodName)
 		}
@@ -359,6 +352,20 @@ func (n *Network) controlClients(ctx context.Context, cases []Case) {
 		}
 	}
 	Record("controls", "%d times a client reached a pod (%s) at its own address and nobody at a closed port", len(probes)/2, pods[0].Name)
+}
+
+// controlAddress is where a pod answers controls, in the family of the address that they are for.
+func controlAddress(pod candidate.Pod, like netip.Addr) netip.AddrPort {
+	ginkgo.GinkgoHelper()
+	family := corev1.IPv4Protocol
+	if like.Is6() {
+		family = corev1.IPv6Protocol
+	}
+	a := Address(pod.Addresses, family)
+	if !a.IsValid() {
+		Abort("no control: pod %s has no address of family %s", pod.Name, family)
+	}
+	return netip.AddrPortFrom(a, BackendPort)
 }
 
 // controlStrangers proves, for each client that somebody else than a pod of the check has answered where that was not wanted, that nobody answers it at an

@@ -28,13 +28,12 @@ type Network struct {
 	// patience multiplies every bound on time.
 	patience int
 
-	mu          sync.Mutex
-	pods        []candidate.Pod // that answer, for controls
-	proven      map[candidate.Client]bool
-	addresses   []netip.Addr             // of ExternalAddress
-	steady      map[string]candidate.Pod // for controls of During, by node
-	unreachable map[route]string         // what the network says of addresses that nobody has
-	exposed     map[string]bool          // virtual IPs that Services of the check have had
+	mu        sync.Mutex
+	pods      []candidate.Pod          // that answer, for controls
+	addresses []netip.Addr             // of ExternalAddress
+	steady    map[string]candidate.Pod // for controls of During, by node
+	saidOf    map[route]string         // what clients are told of addresses that nobody has
+	exposed   map[string]bool          // virtual IPs that Services of the check have had
 }
 
 // BackendPort is the port that backends answer on unless the check says otherwise.
@@ -47,8 +46,8 @@ var defaultPorts = []candidate.PodPort{
 
 func newNetwork(cp *ControlPlane, plane candidate.DataPlane, what candidate.Description) *Network {
 	return &Network{
-		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: max(1, what.Patience), proven: map[candidate.Client]bool{},
-		addresses: slices.Clone(plane.ExternalAddresses()), exposed: map[string]bool{}, unreachable: map[route]string{}, steady: map[string]candidate.Pod{},
+		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: max(1, what.Patience),
+		addresses: slices.Clone(plane.ExternalAddresses()), exposed: map[string]bool{}, saidOf: map[route]string{}, steady: map[string]candidate.Pod{},
 	}
 }
 

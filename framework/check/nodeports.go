@@ -36,27 +36,29 @@ func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 			tried, refusal = append(tried, port), a
 		}
 	}
-	switch {
-	case len(free) == n:
-	case len(free) == 0 && !cp.haveNodePorts(ctx, tried):
-		ginkgo.Fail("no node port of the lower band can be named: " + refusal.String())
-	default:
-		Abort("%d node ports of %d-%d are needed, and only %d are free", n, first, first+band-1, len(free))
+	if len(free) == n {
+		return free
 	}
-	return free
+	used := cp.NodePortsInUse(ctx)
+	if len(free) == 0 && slices.ContainsFunc(tried, func(p int32) bool { return !used[p] }) {
+		ginkgo.Fail("no node port of the lower band can be named: " + refusal.String())
+	}
+	Abort("%d node ports of %d-%d are needed, and only %d are free", n, first, first+band-1, len(free))
+	return nil
 }
 
-// haveNodePorts reports whether Services, of whomever, have all of the node ports.
-func (cp *ControlPlane) haveNodePorts(ctx context.Context, ports []int32) bool {
+// NodePortsInUse are the node ports of all Services, of whomever, those of health checks among them.
+func (cp *ControlPlane) NodePortsInUse(ctx context.Context) map[int32]bool {
 	ginkgo.GinkgoHelper()
 	list, err := cp.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	Must(err)
-	taken := map[int32]bool{}
-	for i := range list.Items {
-		taken[list.Items[i].Spec.HealthCheckNodePort] = true
-		for _, p := range list.Items[i].Spec.Ports {
-			taken[p.NodePort] = true
+	used := map[int32]bool{}
+	for _, s := range list.Items {
+		used[s.Spec.HealthCheckNodePort] = true
+		for _, p := range s.Spec.Ports {
+			used[p.NodePort] = true
 		}
 	}
-	return !slices.ContainsFunc(ports, func(p int32) bool { return !taken[p] })
+	delete(used, 0) // none
+	return used
 }

@@ -58,7 +58,7 @@ func (n *Network) saidOfNobody(ctx context.Context, c *Case) string {
 	ginkgo.GinkgoHelper()
 	key := route{c.From, c.To.Addr().Is6()}
 	n.mu.Lock()
-	said, known := n.unreachable[key]
+	said, known := n.saidOf[key]
 	n.mu.Unlock()
 	if !known {
 		p := c.probe()
@@ -69,7 +69,7 @@ func (n *Network) saidOfNobody(ctx context.Context, c *Case) string {
 			said = o.Error
 		}
 		n.mu.Lock()
-		n.unreachable[key] = said
+		n.saidOf[key] = said
 		n.mu.Unlock()
 	}
 	return said

@@ -6,7 +6,6 @@ import (
 	"math/big"
 
 	"github.com/onsi/ginkgo/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/check"
 )
@@ -30,23 +29,7 @@ func needAddresses(ctx context.Context, cp *check.ControlPlane, n int) {
 func needNodePorts(ctx context.Context, cp *check.ControlPlane, n int) {
 	ginkgo.GinkgoHelper()
 	first, last := cp.NodePorts()
-	if free := last - first + 1 - len(nodePortsInUse(ctx, cp)); free < room*n {
+	if free := last - first + 1 - len(cp.NodePortsInUse(ctx)); free < room*n {
 		ginkgo.Skip(fmt.Sprintf("the range %d-%d has %d free node ports, and this check takes %d at a time", first, last, free, n))
 	}
-}
-
-// nodePortsInUse are those of all Services.
-func nodePortsInUse(ctx context.Context, cp *check.ControlPlane) map[int]bool {
-	ginkgo.GinkgoHelper()
-	list, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	check.Must(err)
-	used := map[int]bool{}
-	for i := range list.Items {
-		for _, port := range append(nodePorts(&list.Items[i]), int(list.Items[i].Spec.HealthCheckNodePort)) {
-			if port != 0 {
-				used[port] = true
-			}
-		}
-	}
-	return used
 }

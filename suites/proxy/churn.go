@@ -47,6 +47,7 @@ func everyShot(ctx context.Context, net *check.Network, change func(), cases ...
 	}
 	check.Record(fmt.Sprintf("%s of the %s to %s", what, c.From, c.To), "%d, of these otherwise than demanded: %v", len(outcomes), failed)
 	if len(failed) > 0 {
+		net.PodsLive(ctx)
 		net.Diagnose(ctx, c.To)
 	}
 	Expect(failed).To(BeEmpty(), "%s of the %s to %s, out of %d, that were not %s", what, c.From, c.To, len(outcomes), c.Want.Text)

@@ -101,7 +101,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			net.ExpectWithin(ctx, "its only endpoint goes", flowBound, once(steady(check.NotBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyServiceRemoved, "ends with its Service", check.Long(),
+	check.It(spec.ProxyServiceRemoved, "ends the flows of UDP that it had", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app")
