@@ -143,7 +143,7 @@ func (n *Network) ExpectRecords(ctx context.Context, what string, lookups ...Loo
 			passed += pause
 		}
 		n.Pass(ctx, pause)
-		pause = min(2*pause, 200*time.Millisecond)
+		pause = nextPause(pause, passed)
 	}
 }
 

@@ -275,7 +275,7 @@ func Concurrently(n int, f func(i int)) {
 func Converge(ctx context.Context, what string, within time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
 	within = patiently(within)
-	start, bound, polling := time.Now(), within, pollInterval
+	start, bound, polling := time.Now(), within, patiently(pollInterval)
 	if onVirtualClock() { // nothing happens by itself there: a demand that waits lets time pass
 		bound, polling = min(within, virtualBound), virtualPolling
 	}

@@ -9,11 +9,11 @@ import (
 	"sync"
 )
 
-// programPath is the PATH of proxies. It leads to iptables-legacy, where that works, in two cases: in a user namespace, for iptables on nftables sends all changes as
-// one message, whose size an ordinary user cannot raise above net.core.wmem_default, and some fifty Services are too many for it; and where
-// the kernel has no tables of nftables for iptables to be on, as in user-mode-linux.
+// programPath is the PATH of proxies. It leads to iptables-legacy, where that works, in three cases: in a user namespace, for iptables on nftables sends all changes as
+// one message, whose size an ordinary user cannot raise above net.core.wmem_default, and some fifty Services are too many for it; where the kernel has no tables
+// of nftables for iptables to be on, as Debian's user-mode-linux; and in any guest, which takes twice the time for the other.
 func programPath(d *runDir) (string, error) {
-	if !inUserNamespace() && iptablesWorks() || !legacyWorks() {
+	if !inUserNamespace() && !inGuest() && iptablesWorks() || !legacyWorks() {
 		return systemPath, nil
 	}
 	dir := d.file("programs")
