@@ -1,0 +1,59 @@
+package lab
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// Between the list of virtual servers and the change of one, the proxy may remove it.
+func TestMeddlingPassesOverWhatTheProxyRemovesMeanwhile(t *testing.T) {
+	// A stand-in whose list loses what is on 10.96.0.2 once it was read, and that fails on what is on 10.96.0.3.
+	const program = `#!/bin/sh
+cd "$(dirname "$0")" || exit 1
+case $1 in
+-Sn)
+	cat list
+	grep -v -F 10.96.0.2 list >left
+	mv left list
+	;;
+-a | -d)
+	echo "$@" >>done
+	case $3 in 10.96.0.3:*) echo broken >&2; exit 1 ;; esac
+	grep -q -F -e "$2 $3 " list || { echo Service not defined >&2; exit 255; }
+	;;
+esac
+`
+	server := func(address string) string {
+		return "-A -t " + address + ":443 -s rr\n-a -t " + address + ":443 -r 10.244.1.2:6443 -m -w 1\n"
+	}
+	for name, script := range map[string]string{"add": addRealServerScript, "drop": dropRealServersScript} {
+		for _, c := range []struct {
+			what  string
+			list  string
+			fails bool
+		}{
+			{"one goes meanwhile", server("10.96.0.1") + server("10.96.0.2"), false},
+			{"one cannot be changed, and stays", server("10.96.0.3") + server("10.96.0.1"), true},
+		} {
+			t.Run(name+"/"+c.what, func(t *testing.T) {
+				dir := t.TempDir()
+				must(t, os.WriteFile(filepath.Join(dir, "ipvsadm"), []byte(program), 0o700))
+				must(t, os.WriteFile(filepath.Join(dir, "list"), []byte(c.list), 0o600))
+				cmd := exec.Command("/bin/sh", "-c", script)
+				cmd.Env = []string{"PATH=" + dir + ":" + systemPath}
+				out, err := cmd.CombinedOutput()
+				if (err != nil) != c.fails {
+					t.Errorf("%v: %s", err, out)
+				}
+				tried, err := os.ReadFile(filepath.Join(dir, "done"))
+				must(t, err)
+				if n := strings.Count(string(tried), "\n"); !c.fails && n != 2 {
+					t.Errorf("%d of 2 were tried: %s", n, tried)
+				}
+			})
+		}
+	}
+}
