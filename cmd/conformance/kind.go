@@ -24,6 +24,7 @@ import (
 	"github.com/service-conformance/conformance/framework/cluster"
 	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // kindFlags say which clusters tier kind makes, and what becomes of them.
@@ -96,13 +97,18 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	if err := kindcluster.Available(); err != nil {
 		return usage("%w", err)
 	}
-	var err error
-	if r.dir, err = os.MkdirTemp("", "conformance-kind-"); err != nil {
+	dir, err := scratch.New("kind")
+	if err != nil {
 		return harness("%w", err)
 	}
-	if !f.kind.keep {
-		defer os.RemoveAll(r.dir)
-	}
+	defer func() {
+		if f.kind.keep {
+			_ = dir.Keep()
+		} else {
+			dir.Remove()
+		}
+	}()
+	r.dir = dir.Path
 	if err := r.prepareAgent(); err != nil {
 		return err
 	}

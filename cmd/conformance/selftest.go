@@ -20,6 +20,7 @@ import (
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/scratch"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -88,11 +89,12 @@ func (f *selftestFlags) run(ctx context.Context, out io.Writer) error {
 		return usage("report folder: %w; name another with --report-dir", err)
 	}
 	check.Preview() // for suitesOf
-	work, err := os.MkdirTemp("", "conformance-selftest-")
+	dir, err := scratch.New("selftest")
 	if err != nil {
 		return harness("%w", err)
 	}
-	defer os.RemoveAll(work)
+	defer dir.Remove()
+	work := dir.Path
 
 	sound, err := runReference(ctx, work, "")
 	if err != nil {

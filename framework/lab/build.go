@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/mod/modfile"
+
+	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // Binaries are the programs of one Kubernetes version.
@@ -73,13 +75,13 @@ func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 	}
 
 	dir := cacheFolder(o.CacheDir, v)
-	l, err := lockFile(ctx, filepath.Join(o.CacheDir, v.String()+".lock"), func() {
+	l, err := scratch.LockFile(ctx, filepath.Join(o.CacheDir, v.String()+".lock"), func() {
 		o.Progress("waiting for another process that builds Kubernetes "+v.String(), 0, 0)
 	})
 	if err != nil {
 		return nil, err
 	}
-	defer l.remove()
+	defer l.Remove()
 	// Another process may have built it meanwhile.
 	b, err := lookUpCache(o.CacheDir, v, o.Components)
 	var corrupt *corruptError

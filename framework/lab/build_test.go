@@ -191,17 +191,3 @@ func TestBuildEndsWithItsContext(t *testing.T) {
 	}
 	noWorkLeft(t, cacheFolder(cache, version{37, 1}))
 }
-
-func TestLockIsExclusive(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "lock")
-	first, err := lockFile(t.Context(), path, nil)
-	must(t, err)
-	ctx, cancel := context.WithCancel(t.Context())
-	if _, err := lockFile(ctx, path, cancel); !errors.Is(err, context.Canceled) {
-		t.Errorf("a second holder: %v", err)
-	}
-	first.remove()
-	second, err := lockFile(t.Context(), path, func() { t.Error("the lock that was given back is still held") })
-	must(t, err)
-	second.unlock()
-}

@@ -15,6 +15,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // A guest is this machine's file tree under another kernel: Debian's user-mode-linux, which runs as a process and has IPVS and SCTP. The lab boots itself
@@ -61,11 +63,12 @@ func RunInGuest() (code int, err error) {
 	if err != nil {
 		return 0, fmt.Errorf("this machine's kernel has no IPVS, and there is no user-mode-linux to run one that has: install it (Debian: apt-get install user-mode-linux ipvsadm ipset)")
 	}
-	home, err := os.MkdirTemp("", "conformance-guest-")
+	dir, err := scratch.New("guest")
 	if err != nil {
 		return 0, err
 	}
-	defer os.RemoveAll(home)
+	defer dir.Remove()
+	home := dir.Path
 	if err := prepareGuest(home); err != nil {
 		return 0, err
 	}

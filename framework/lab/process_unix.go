@@ -12,12 +12,6 @@ import (
 // ownGroup puts cmd, when it is started, into a process group of its own.
 func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
-// ownedByUser reports whether a file belongs to the user that runs this process.
-func ownedByUser(info os.FileInfo) bool {
-	s, ok := info.Sys().(*syscall.Stat_t)
-	return ok && int(s.Uid) == os.Geteuid()
-}
-
 // killGroup kills a process that leads a group, and the group.
 func killGroup(p *os.Process) error {
 	err := syscall.Kill(-p.Pid, syscall.SIGKILL)

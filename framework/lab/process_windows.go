@@ -15,10 +15,6 @@ func ownGroup(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
 }
 
-// ownedByUser reports whether a file belongs to the user that runs this process: the folder for temporary files is
-// the user's own on this system.
-func ownedByUser(os.FileInfo) bool { return true }
-
 // killGroup kills the process.
 func killGroup(p *os.Process) error { return p.Kill() }
 

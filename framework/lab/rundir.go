@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"sync"
 	"time"
+
+	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 const (
@@ -160,7 +162,7 @@ func sweep(parent string) error {
 	}
 	var errs []error
 	for _, path := range paths {
-		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !ownedByUser(info) {
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !scratch.OwnedByUser(info) {
 			continue
 		}
 		errs = append(errs, sweepDir(path))

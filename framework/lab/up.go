@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // UpOptions say what Up leaves running.
@@ -97,15 +98,15 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 	if err != nil {
 		return nil, err
 	}
-	l, err := lockFile(ctx, filepath.Join(dir, stateLockFile), nil)
+	l, err := scratch.LockFile(ctx, filepath.Join(dir, stateLockFile), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer func() {
 		if err == nil {
-			l.unlock()
+			l.Unlock()
 		} else {
-			l.remove()
+			l.Remove()
 		}
 	}()
 	if old, err := readState(dir); err != nil {
@@ -245,11 +246,11 @@ func Down(ctx context.Context, dir string) (*Running, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	l, err := lockFile(ctx, filepath.Join(dir, stateLockFile), nil)
+	l, err := scratch.LockFile(ctx, filepath.Join(dir, stateLockFile), nil)
 	if err != nil {
 		return nil, err
 	}
-	defer l.remove()
+	defer l.Remove()
 	r, err := readState(dir)
 	if r == nil || err != nil {
 		return nil, err

@@ -15,6 +15,7 @@ import (
 	ginkgorun "github.com/onsi/ginkgo/v2/ginkgo/run"
 
 	"github.com/service-conformance/conformance/framework/candidate/remote"
+	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // runParallel lets Ginkgo's own runner start this binary as its workers. The candidate stays here; the workers reach it
@@ -29,12 +30,12 @@ func runParallel(ctx context.Context, o Options) error {
 	stop := context.AfterFunc(ctx, server.Interrupt)
 	defer stop()
 
-	dir, err := os.MkdirTemp("", "conformance-workers-")
+	dir, err := scratch.New("workers")
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	worker, err := linkSelf(dir)
+	defer dir.Remove()
+	worker, err := linkSelf(dir.Path)
 	if err != nil {
 		return err
 	}

@@ -1,4 +1,4 @@
-package lab
+package scratch
 
 import (
 	"context"
@@ -8,12 +8,12 @@ import (
 	"time"
 )
 
-// lock is a lock file that this process holds.
-type lock struct{ file *os.File }
+// A Lock is a lock file that this process holds. The system gives it back when the process ends, however it does.
+type Lock struct{ file *os.File }
 
-// lockFile waits until this process is the only one that holds the lock file, which it creates. waiting, if not
-// nil, is called once when another process holds it.
-func lockFile(ctx context.Context, path string, waiting func()) (*lock, error) {
+// LockFile waits until this process is the only one that holds the lock file, which it creates, with its folder. waiting, if not
+// nil, is called once when another process holds it. The error is that of ctx if it ends before.
+func LockFile(ctx context.Context, path string, waiting func()) (*Lock, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, err
 	}
@@ -35,7 +35,7 @@ func lockFile(ctx context.Context, path string, waiting func()) (*lock, error) {
 }
 
 // attemptLock returns nil without an error if another process holds the lock.
-func attemptLock(path string) (*lock, error) {
+func attemptLock(path string) (*Lock, error) {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
 	if err != nil {
 		return nil, err
@@ -50,18 +50,18 @@ func attemptLock(path string) (*lock, error) {
 		mine, err := f.Stat()
 		now, errNow := os.Stat(path)
 		if err == nil && errNow == nil && os.SameFile(mine, now) {
-			return &lock{f}, nil
+			return &Lock{f}, nil
 		}
 	}
 	f.Close()
 	return nil, nil
 }
 
-// unlock gives the lock back and leaves the file.
-func (l *lock) unlock() { l.file.Close() }
+// Unlock gives the lock back and leaves the file.
+func (l *Lock) Unlock() { l.file.Close() }
 
-// remove gives the lock back and removes the file where the system can remove open files.
-func (l *lock) remove() {
+// Remove gives the lock back and removes the file where the system can remove open files.
+func (l *Lock) Remove() {
 	os.Remove(l.file.Name())
 	l.file.Close()
 }

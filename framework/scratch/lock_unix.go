@@ -1,10 +1,11 @@
 //go:build unix
 
-package lab
+package scratch
 
 import (
 	"errors"
 	"os"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -17,4 +18,10 @@ func tryLock(f *os.File) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// OwnedByUser reports whether a file belongs to the user that runs this process.
+func OwnedByUser(info os.FileInfo) bool {
+	s, ok := info.Sys().(*syscall.Stat_t)
+	return ok && int(s.Uid) == os.Geteuid()
 }

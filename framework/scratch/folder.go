@@ -1,0 +1,77 @@
+// Package scratch holds what a process has on disk for as long as it runs: temporary folders, which the next start removes after one that was killed, and
+// the lock files by which that is told.
+package scratch
+
+import (
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// prefix starts the names of all temporary folders.
+const prefix = "conformance-"
+
+// ownerFile names the file in a folder that its process holds locked.
+const ownerFile = ".owner"
+
+// A Folder is a temporary folder of this process.
+type Folder struct {
+	Path  string
+	owner *Lock
+}
+
+// New makes a folder among the system's temporary ones, and removes those of the same kind that processes of this user left behind: those
+// whose owner is gone.
+func New(kind string) (*Folder, error) { return newFolder(os.TempDir(), kind) }
+
+func newFolder(parent, kind string) (*Folder, error) {
+	sweep(parent, kind)
+	path, err := os.MkdirTemp(parent, prefix+kind+"-")
+	if err != nil {
+		return nil, err
+	}
+	owner, err := attemptLock(filepath.Join(path, ownerFile))
+	if err == nil && owner == nil {
+		err = errors.New("another process holds " + filepath.Join(path, ownerFile))
+	}
+	if err != nil {
+		return nil, errors.Join(err, os.RemoveAll(path))
+	}
+	return &Folder{path, owner}, nil
+}
+
+// Remove deletes the folder. What cannot be deleted is left to the next start.
+func (f *Folder) Remove() {
+	f.owner.Unlock() // some systems do not remove open files
+	_ = os.RemoveAll(f.Path)
+}
+
+// Keep leaves the folder to the user: nobody removes it when this process is gone.
+func (f *Folder) Keep() error {
+	f.owner.Remove()
+	if err := os.Remove(filepath.Join(f.Path, ownerFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// sweep removes folders without an owner. What cannot be removed waits for the next start; a folder without an owner file is being made, or kept.
+func sweep(parent, kind string) {
+	paths, err := filepath.Glob(filepath.Join(parent, prefix+kind+"-*"))
+	if err != nil {
+		return
+	}
+	for _, path := range paths {
+		file := filepath.Join(path, ownerFile)
+		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !OwnedByUser(info) {
+			continue
+		}
+		if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
+			continue
+		}
+		if owner, err := attemptLock(file); err == nil && owner != nil {
+			(&Folder{path, owner}).Remove()
+		}
+	}
+}
