@@ -8,21 +8,26 @@ import (
 	"testing"
 )
 
-// Between the list of virtual servers and the change of one, the proxy may remove it.
+// Between the list of virtual servers and the change of one, the proxy may remove it; and the kernel lists by position, so that one may be named twice.
 func TestMeddlingPassesOverWhatTheProxyRemovesMeanwhile(t *testing.T) {
 	// A stand-in whose list loses what is on 10.96.0.2 once it was read, and that fails on what is on 10.96.0.3.
 	const program = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
+without() { grep -v -F -e "$1" list >left; mv left list; }
 case $1 in
--Sn)
-	cat list
-	grep -v -F 10.96.0.2 list >left
-	mv left list
+-Sn) cat list; without 10.96.0.2; exit ;;
+esac
+echo "$@" >>tried
+case $3 in 10.96.0.3:*) echo broken >&2; exit 1 ;; esac
+grep -q -F -e "-A $2 $3 " list || { echo Service not defined >&2; exit 255; }
+case $1 in
+-a)
+	! grep -q -F -e "-a $2 $3 -r $5 " list || { echo Destination already exists >&2; exit 1; }
+	echo "-a $2 $3 -r $5 -m -w 100" >>list
 	;;
--a | -d)
-	echo "$@" >>done
-	case $3 in 10.96.0.3:*) echo broken >&2; exit 1 ;; esac
-	grep -q -F -e "$2 $3 " list || { echo Service not defined >&2; exit 255; }
+-d)
+	grep -q -F -e "-a $2 $3 -r $5 " list || { echo No such destination >&2; exit 255; }
+	without "-a $2 $3 -r $5 "
 	;;
 esac
 `
@@ -36,6 +41,7 @@ esac
 			fails bool
 		}{
 			{"one goes meanwhile", server("10.96.0.1") + server("10.96.0.2"), false},
+			{"one is named twice", server("10.96.0.1") + server("10.96.0.1"), false},
 			{"one cannot be changed, and stays", server("10.96.0.3") + server("10.96.0.1"), true},
 		} {
 			t.Run(name+"/"+c.what, func(t *testing.T) {
@@ -48,7 +54,7 @@ esac
 				if (err != nil) != c.fails {
 					t.Errorf("%v: %s", err, out)
 				}
-				tried, err := os.ReadFile(filepath.Join(dir, "done"))
+				tried, err := os.ReadFile(filepath.Join(dir, "tried"))
 				must(t, err)
 				if n := strings.Count(string(tried), "\n"); !c.fails && n != 2 {
 					t.Errorf("%d of 2 were tried: %s", n, tried)
