@@ -130,7 +130,7 @@ func (w *world) startNodes(ctx context.Context, zones []string) error {
 	var started sync.WaitGroup
 	for i, zone := range zones {
 		started.Go(func() {
-			w.shared[i], errs[i] = w.addNode(ctx, candidate.Node{Name: fmt.Sprintf("node-%d", i+1), Zone: zone}, candidate.ProxyConfiguration{})
+			w.shared[i], errs[i] = w.addNode(ctx, candidate.Node{Name: fmt.Sprintf("node-%d", i+1), Zone: zone}, sharedProxy())
 		})
 	}
 	started.Wait()

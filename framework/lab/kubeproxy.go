@@ -57,15 +57,25 @@ func onSystemPath(program string) bool {
 	})
 }
 
-// labSyncPeriod is the minSyncPeriod of nodes: short, for a check waits for each change, and long enough for three nodes
-// to leave time to others while hundreds of Services change.
-const labSyncPeriod = "500ms"
-
-// guestSyncPeriod is the same in a guest, where a sync of ipvs mode, which runs a program for each change of an address set, takes seconds.
-const guestSyncPeriod = "4s"
+// The minSyncPeriod of nodes: short, for a check waits for each change, and long enough for them to leave time to others while hundreds of Services change.
+// A proxy follows what all checks change: on a node of a check's own, where that serves one, less often. In a guest a sync of ipvs mode, which runs a
+// program for each change of an address set, takes seconds.
+const (
+	sharedSyncPeriod = "500ms"
+	ownSyncPeriod    = "1s"
+	guestSyncPeriod  = "4s"
+)
 
 // proxyDefault leaves a period to kube-proxy.
 const proxyDefault = "default"
+
+// sharedProxy is the configuration of the proxies that all checks share.
+func sharedProxy() candidate.ProxyConfiguration {
+	if inGuest() {
+		return candidate.ProxyConfiguration{MinSyncPeriod: guestSyncPeriod}
+	}
+	return candidate.ProxyConfiguration{MinSyncPeriod: sharedSyncPeriod}
+}
 
 // kubeProxyConfiguration is the configuration file of kube-proxy on a node.
 func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, p candidate.ProxyConfiguration) ([]byte, error) {
@@ -97,7 +107,7 @@ func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, 
 	section := map[string]any{}
 	if min := p.MinSyncPeriod; min != proxyDefault {
 		if min == "" {
-			if min = labSyncPeriod; inGuest() && p.SyncPeriod == "" { // kube-proxy refuses one that is longer than the other
+			if min = ownSyncPeriod; inGuest() && p.SyncPeriod == "" { // kube-proxy refuses one that is longer than the other
 				min = guestSyncPeriod
 			}
 		}

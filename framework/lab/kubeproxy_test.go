@@ -22,12 +22,15 @@ func TestKubeProxyConfiguration(t *testing.T) {
 	}
 	section := func(c map[string]any, mode string) map[string]any { s, _ := c[mode].(map[string]any); return s }
 
-	shared := read("nftables", candidate.ProxyConfiguration{})
+	shared := read("nftables", sharedProxy())
 	if shared["mode"] != "nftables" || shared["hostnameOverride"] != "node-1" || shared["clusterCIDR"] != "10.244.0.0/16,fd00::/48" {
 		t.Errorf("shared nodes: %v", shared)
 	}
-	if got := section(shared, "nftables")["minSyncPeriod"]; got != labSyncPeriod {
+	if got := section(shared, "nftables")["minSyncPeriod"]; got != sharedSyncPeriod {
 		t.Errorf("minSyncPeriod of shared nodes: %v", got)
+	}
+	if got := section(read("nftables", candidate.ProxyConfiguration{}), "nftables")["minSyncPeriod"]; got != ownSyncPeriod {
+		t.Errorf("minSyncPeriod of a node of a check's own: %v", got)
 	}
 	own := read("iptables", candidate.ProxyConfiguration{
 		Mode: "ipvs", Scheduler: "lc", MinSyncPeriod: "3s", SyncPeriod: "9s", NodePortAddresses: []string{"primary"}, FeatureGates: map[string]bool{"A": false},
