@@ -232,6 +232,9 @@ func runGuest(path string) (int, error) {
 	for _, m := range modules {
 		_ = exec.Command("/sbin/modprobe", "-q", "-d", job.Home, m).Run() // some are built in, and others this kernel has not
 	}
+	if !kernelHasIPVS() {
+		return 0, fmt.Errorf("this kernel has no IPVS, nor modules of it in %s: take the Debian package user-mode-linux, or build one as fixtures/user-mode-linux.config says", guestModules)
+	}
 	cmd := exec.Command("/proc/self/exe", job.Args...)
 	cmd.Env, cmd.Dir = job.Env, job.Dir
 	cmd.Stdout, cmd.Stderr = os.Stdout, os.Stdout
