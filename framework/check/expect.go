@@ -87,7 +87,7 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 				patience = min(2*patience, candidate.DefaultProbeTimeout)
 			}
 			n.Pass(ctx, pause)
-			pause = nextPause(pause, time.Since(start))
+			pause = nextPause(pause, time.Since(start), within)
 			continue
 		}
 		outcomes := n.refusedOnly(ctx, cases, n.sendExcept(ctx, silent, probes))
@@ -130,15 +130,16 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 			pause = min(2*pause, time.Second)
 		} else {
 			n.Pass(ctx, pause)
-			pause = nextPause(pause, passed)
+			pause = nextPause(pause, passed, within)
 		}
 	}
 }
 
 // nextPause is the time between two looks at what has been waited for that long: it grows up to a tenth of the wait, so that whoever looks at a slow candidate
-// does not make it slower, and still knows within a tenth how long it took.
-func nextPause(pause, waited time.Duration) time.Duration {
-	return min(2*pause, max(200*time.Millisecond, waited/10))
+// does not make it slower, and still knows within a tenth how long it took. It does not reach beyond the bound: that would be more time for the candidate.
+func nextPause(pause, waited, within time.Duration) time.Duration {
+	const least = 200 * time.Millisecond
+	return min(2*pause, max(least, min(waited/10, within-waited)))
 }
 
 // findLost sends the shots of those cases once more, and more patiently, of which all is well but for a few shots that met silence. A network may

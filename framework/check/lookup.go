@@ -143,7 +143,7 @@ func (n *Network) ExpectRecords(ctx context.Context, what string, lookups ...Loo
 			passed += pause
 		}
 		n.Pass(ctx, pause)
-		pause = nextPause(pause, passed)
+		pause = nextPause(pause, passed, within)
 	}
 }
 
