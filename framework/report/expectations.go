@@ -19,7 +19,7 @@ import (
 )
 
 // Expectation is a known failure of an implementation. It needs a reason; one that no longer fails is an error, so that
-// the list cannot outlive the deviation.
+// the list cannot outlive the deviation, but for one that is Intermittent.
 type Expectation struct {
 	// Requirement that is not met.
 	Requirement spec.ID `json:"requirement"`
@@ -29,6 +29,8 @@ type Expectation struct {
 	Versions string `json:"versions,omitempty"`
 	// ProxyMode is the mode of kube-proxy that deviates (candidate.Description); empty means all.
 	ProxyMode string `json:"proxyMode,omitempty"`
+	// Intermittent is a deviation that shows in some runs only, such as one that hangs on the order of two events. To pass is no error then.
+	Intermittent bool `json:"intermittent,omitempty"`
 	// Reason says what the implementation does instead, and why.
 	Reason string `json:"reason"`
 	// Source is the place of the cause in the implementation's source.

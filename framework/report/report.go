@@ -119,6 +119,9 @@ func Build(run Run, results []check.Result) *Report {
 		r.Checks = append(r.Checks, c)
 	}
 	for i, verdicts := range covered {
+		if run.Expectations.Deviations[i].Intermittent {
+			continue
+		}
 		if slices.Contains(verdicts, check.Conformant) && !slices.Contains(verdicts, check.NonConformant) && !slices.Contains(verdicts, check.Unknown) {
 			r.UnexpectedPasses = append(r.UnexpectedPasses, run.Expectations.Deviations[i])
 		}
@@ -167,9 +170,20 @@ func (r *Report) judge() {
 	if r.NotRun > 0 {
 		r.Verdict = check.Worse(r.Verdict, check.Unknown)
 	}
-	if r.Verdict == check.NotApplicable && r.Summary.Checks.KnownDeviations > 0 {
+	// Where all that was decided is excused, or about what SHOULD be, no MUST is violated.
+	if decided := r.Summary.Checks.Conformant + r.Summary.Checks.NonConformant; r.Verdict == check.NotApplicable && decided > 0 {
 		r.Verdict = check.Conformant
 	}
+}
+
+// shouldsNotMet counts the requirements that SHOULD be met, are not, and are no known deviations. They do not decide the verdict.
+func (r *Report) shouldsNotMet() (n int) {
+	for _, v := range r.Requirements {
+		if v.Level == spec.Should && v.Verdict == check.NonConformant && !v.KnownDeviation {
+			n++
+		}
+	}
+	return n
 }
 
 // Exit codes of `conformance run`.
@@ -195,9 +209,23 @@ func (r *Report) ExitCode() int {
 
 // VerdictLine is the verdict in words.
 func (r *Report) VerdictLine() string {
+	line := r.verdictOnMusts()
+	switch n := r.shouldsNotMet(); n {
+	case 0:
+		return line
+	case 1:
+		return line + "; 1 requirement that SHOULD be met is not"
+	default:
+		return fmt.Sprintf("%s; %d requirements that SHOULD be met are not", line, n)
+	}
+}
+
+func (r *Report) verdictOnMusts() string {
 	switch {
 	case len(r.UnexpectedPasses) > 0:
 		return fmt.Sprintf("%s, but %d expected failures passed: correct the expectations", r.Verdict, len(r.UnexpectedPasses))
+	case r.Verdict == check.Conformant && r.Summary.Requirements.KnownDeviations == 1:
+		return "conformant but for 1 known deviation"
 	case r.Verdict == check.Conformant && r.Summary.Checks.KnownDeviations > 0:
 		return fmt.Sprintf("conformant but for %d known deviations", r.Summary.Requirements.KnownDeviations)
 	case r.Verdict == check.NotApplicable:

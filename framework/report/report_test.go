@@ -43,6 +43,7 @@ func TestExitCode(t *testing.T) {
 	must, should := requirement(t, spec.Must), requirement(t, spec.Should)
 	known := Expectations{Deviations: []Expectation{{Requirement: must, Check: "*: x*", Reason: "it does", Versions: ">=1.37"}}}
 	inIPVS := Expectations{Deviations: []Expectation{{Requirement: must, Reason: "it does", ProxyMode: "ipvs"}}}
+	seldom := Expectations{Deviations: []Expectation{{Requirement: must, Reason: "it may", Intermittent: true}}}
 	expired := Expectations{Deviations: []Expectation{{Requirement: must, Reason: "it does", Expires: "2020-01-01"}}}
 	for name, c := range map[string]struct {
 		results      []check.Result
@@ -55,6 +56,10 @@ func TestExitCode(t *testing.T) {
 		"all conformant":                         {results: []check.Result{result(must, "a", check.Conformant), result(must, "b", check.NotApplicable)}, want: 0},
 		"one non-conformant":                     {results: []check.Result{result(must, "a", check.Conformant), result(must, "b", check.NonConformant), result(must, "c", check.Unknown)}, want: 1},
 		"a SHOULD does not decide":               {results: []check.Result{result(must, "a", check.Conformant), result(should, "b", check.NonConformant)}, want: 0},
+		"a SHOULD alone":                         {results: []check.Result{result(should, "b", check.Conformant), result(must, "a", check.NotApplicable)}, want: 0},
+		"a SHOULD alone that is unknown":         {results: []check.Result{result(should, "b", check.Unknown)}, want: 2},
+		"intermittent deviation that shows":      {results: []check.Result{result(must, "a", check.NonConformant)}, expectations: seldom, want: 0},
+		"intermittent deviation that does not":   {results: []check.Result{result(must, "a", check.Conformant)}, expectations: seldom, want: 0},
 		"unknown":                                {results: []check.Result{result(must, "a", check.Conformant), result(must, "b", check.Unknown)}, want: 2},
 		"nothing decided":                        {results: []check.Result{result(must, "a", check.NotApplicable)}, want: 2},
 		"nothing ran":                            {planned: 3, want: 2},
@@ -72,6 +77,18 @@ func TestExitCode(t *testing.T) {
 				t.Errorf("exit code %d, want %d (verdict %s)", got, c.want, r.VerdictLine())
 			}
 		})
+	}
+}
+
+func TestVerdictLineCountsShouldsThatAreNotMet(t *testing.T) {
+	must, should := requirement(t, spec.Must), requirement(t, spec.Should)
+	results := []check.Result{result(must, "a", check.Conformant), result(should, "b", check.NonConformant), result(should, "c", check.NonConformant)}
+	if got, want := Build(Run{Planned: 3}, results).VerdictLine(), "conformant; 1 requirement that SHOULD be met is not"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	known := Expectations{Deviations: []Expectation{{Requirement: should, Reason: "it does"}}}
+	if got, want := Build(Run{Planned: 3, Expectations: known}, results).VerdictLine(), "conformant but for 1 known deviation"; got != want {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
