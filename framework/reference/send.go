@@ -196,6 +196,8 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 	case backend != nil:
 	case exists || f.at.Addr().IsLoopback():
 		return nil, candidate.Outcome{Result: candidate.Refused}
+	case decision.Answer == proxy.Pass && !routes(f.at.Addr()):
+		return nil, candidate.Outcome{Result: candidate.Unreachable, Error: "no route to host"}
 	default:
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}

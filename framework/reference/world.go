@@ -99,6 +99,16 @@ func podAddresses(node int, number uint16) []netip.Addr {
 // maxNodes is how many nodes there can be at a time.
 const maxNodes = 250
 
+// plan are the ranges of the address plan.
+var plan = []netip.Prefix{
+	netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd00:172:30::/48"), netip.MustParsePrefix("10.244.0.0/14"), netip.MustParsePrefix("fd00:10:244::/48"),
+}
+
+// routes reports whether the network has a way to an address: what is sent to one that nobody has any more is lost, where there is none the sender is told.
+func routes(a netip.Addr) bool {
+	return slices.ContainsFunc(plan, func(p netip.Prefix) bool { return p.Contains(a) })
+}
+
 // addNode makes a node and its object; its proxy does not run yet.
 func (w *world) addNode(as candidate.Node, own bool) (*host, error) {
 	if w.nodes[as.Name] != nil {
@@ -113,7 +123,6 @@ func (w *world) addNode(as candidate.Node, own bool) (*host, error) {
 	}
 	as.Addresses, as.SecondaryAddresses = hostAddresses(nodeHosts, index), hostAddresses(secondaryHosts, index)
 	h := &host{Node: proxy.NewNode(as, own, w.faults), index: index}
-	h.ServiceRanges = DefaultServiceCIDRs
 	capacity := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")}
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: as.Name, Labels: map[string]string{corev1.LabelHostname: as.Name, corev1.LabelTopologyZone: as.Zone}},
@@ -143,7 +152,11 @@ func (w *world) current() *proxy.Objects {
 		return w.objects
 	}
 	version, services, slices := w.server.ProxySnapshot()
-	w.objects = proxy.NewObjects(version, services, slices, w.faults, w.objects)
+	ranges := w.server.ServiceRanges()
+	if w.faults.On(fault.NFTablesRangeNotAdded) {
+		ranges = w.server.ServiceCIDRs()
+	}
+	w.objects = proxy.NewObjects(version, services, slices, ranges, w.faults, w.objects)
 	return w.objects
 }
 

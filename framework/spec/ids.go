@@ -590,6 +590,7 @@ const (
 	ProxyNftablesTable                     ID = "proxy-nftables-table"
 	ProxyNftablesUnusedPortRejected        ID = "proxy-nftables-unused-port-rejected"
 	ProxyNftablesUnallocatedAddressDropped ID = "proxy-nftables-unallocated-address-dropped"
+	ProxyNftablesUnallocatedRangeAdded     ID = "proxy-nftables-unallocated-range-added"
 	ProxyNftablesNodePortsPrimary          ID = "proxy-nftables-node-ports-primary"
 
 	// proxy-policies.yaml

@@ -2,7 +2,6 @@ package allocation
 
 import (
 	"context"
-	"encoding/json"
 	"net/netip"
 	"slices"
 
@@ -18,8 +17,6 @@ import (
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
 )
-
-const serviceCIDRs = "/apis/networking.k8s.io/v1/servicecidrs"
 
 var _ = ginkgo.Describe("ServiceCIDR", func() {
 	check.It(spec.AllocServiceCIDRDefault, "is there, ready, with the configured ranges",
@@ -59,7 +56,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			Expect(cp.Create(ctx, check.Service("dynamic"))).To(check.BeExhausted())
 			second := netip.MustParsePrefix("10.97.0.0/28")
 			Expect(cp.Create(ctx, check.Service("static", check.WithClusterIP("10.97.0.7")))).To(check.BeRefused(), "before the range is added")
-			addServiceCIDR(ctx, cp, second.String())
+			cp.AddServiceCIDR(ctx, second.String())
 			dynamic := createOnceAdded(ctx, cp, check.Service("dynamic"))
 			Expect(clusterIP(dynamic)).To(check.BeInRange(second))
 			Expect(cp.Create(ctx, check.Service("static", check.WithClusterIP(otherThan(dynamic, "10.97.0.7", "10.97.0.8"))))).To(check.BeAccepted())
@@ -70,7 +67,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			exhaust(ctx, cp)
 			second := netip.MustParsePrefix("10.97.0.0/27")
 			b := check.BandsOf(second)
-			addServiceCIDR(ctx, cp, second.String())
+			cp.AddServiceCIDR(ctx, second.String())
 			addrs := []netip.Addr{clusterIP(createOnceAdded(ctx, cp, check.Service("dynamic")))}
 			for len(addrs) < int(b.Usable.Int64()) {
 				a := cp.Create(ctx, check.Service(cp.Name("dynamic")))
@@ -90,7 +87,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 
 	check.It(spec.AllocServiceCIDROverlapUnique, "gives an address of two ranges to one Service only", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/28"),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			addServiceCIDR(ctx, cp, "10.96.0.0/27")
+			cp.AddServiceCIDR(ctx, "10.96.0.0/27")
 			a := createOnceAdded(ctx, cp, check.Service("outer", check.WithClusterIP("10.96.0.30")))
 			refuseTaken(ctx, cp, a.Service.Spec.ClusterIP)
 			inner := cp.Arrange(ctx, check.Service("inner", check.WithClusterIP("10.96.0.9")))
@@ -108,7 +105,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 	check.It(spec.AllocRangeIPv430, "gives the two addresses of a /30, and no other", check.Exclusive(), check.OnServiceCIDR(small),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			exhaust(ctx, cp)
-			addServiceCIDR(ctx, cp, "10.97.0.0/30")
+			cp.AddServiceCIDR(ctx, "10.97.0.0/30")
 			first := createOnceAdded(ctx, cp, check.Service("first"))
 			second := cp.Create(ctx, check.Service("second"))
 			Expect([]netip.Addr{clusterIP(first), clusterIP(second)}).To(ConsistOf(netip.MustParseAddr("10.97.0.1"), netip.MustParseAddr("10.97.0.2")))
@@ -121,9 +118,9 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 	check.It(spec.AllocRangeIPv43132, "has no address to give in a /31 or a /32", check.Exclusive(), check.OnServiceCIDR(small),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			exhaust(ctx, cp)
-			addServiceCIDR(ctx, cp, "10.97.0.2/31")
-			addServiceCIDR(ctx, cp, "10.97.0.7/32")
-			addServiceCIDR(ctx, cp, "10.97.0.8/30")
+			cp.AddServiceCIDR(ctx, "10.97.0.2/31")
+			cp.AddServiceCIDR(ctx, "10.97.0.7/32")
+			cp.AddServiceCIDR(ctx, "10.97.0.8/30")
 			Expect(clusterIP(createOnceAdded(ctx, cp, check.Service("first"))).String()).To(BeElementOf("10.97.0.9", "10.97.0.10"), "an address of the /30 that was added last")
 			Expect(clusterIP(cp.Create(ctx, check.Service("second"))).String()).To(BeElementOf("10.97.0.9", "10.97.0.10"))
 			Expect(cp.Create(ctx, check.Service("third"))).To(check.BeExhausted())
@@ -134,7 +131,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 
 	check.It(spec.AllocRangeIPv6Shorter, "does no harm with an IPv6 range larger than a /64", check.Exclusive(), check.Needs(spec.DualStack), check.OnServiceCIDR("10.96.0.0/29,fd00:10:96::/124"),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			addServiceCIDR(ctx, cp, "fd00:20::/60")
+			cp.AddServiceCIDR(ctx, "fd00:20::/60")
 			for range 4 {
 				a := cp.Create(ctx, check.Service(cp.Name("dynamic"), check.WithFamilies("IPv6")))
 				Expect(a).To(check.BeAccepted())
@@ -145,7 +142,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 	check.It(spec.AllocServiceCIDRDeletionWaits, "stays while a Service has an address of it, gives no more, and goes with the Service", check.Exclusive(), check.OnServiceCIDR(small),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			exhaust(ctx, cp)
-			name := addServiceCIDR(ctx, cp, "10.97.0.0/28")
+			name := cp.AddServiceCIDR(ctx, "10.97.0.0/28")
 			createOnceAdded(ctx, cp, check.Service("holder"))
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
 			Expect(cidrs.Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
@@ -161,7 +158,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			Expect(cidr.DeletionTimestamp).NotTo(BeNil())
 			Expect(cp.Delete(ctx, "holder")).To(check.BeAccepted())
 			check.Converge(ctx, "end of the ServiceCIDR", reuse, func(g Gomega) {
-				g.Expect(cp.Do(ctx, "GET", serviceCIDRs+"/"+name, "", nil).Code).To(Equal(404))
+				g.Expect(cp.Do(ctx, "GET", check.ServiceCIDRs+"/"+name, "", nil).Code).To(Equal(404))
 			})
 		})
 
@@ -171,20 +168,20 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 				{}, {""}, {"10.97.0.0"}, {"10.97.0.1/24"}, {"010.97.0.0/24"}, {"FD00::/112"}, {"10.97.0.0/33"},
 				{"10.97.0.0/24", "10.98.0.0/24"}, {"10.97.0.0/24", "fd00::/112", "10.98.0.0/24"},
 			} {
-				a := cp.Do(ctx, "POST", serviceCIDRs, "application/json", serviceCIDR(cp.Namespace(), cidrs...), check.DryRun())
+				a := cp.Do(ctx, "POST", check.ServiceCIDRs, "application/json", check.ServiceCIDR(cp.Namespace(), cidrs...), check.DryRun())
 				Expect(a).To(check.BeInvalid(), "CIDRs %q", cidrs)
 			}
 			for _, cidrs := range [][]string{{"10.97.0.0/24"}, {"fd00::/112"}, {"10.97.0.0/24", "fd00::/112"}} {
-				a := cp.Do(ctx, "POST", serviceCIDRs, "application/json", serviceCIDR(cp.Namespace(), cidrs...), check.DryRun())
+				a := cp.Do(ctx, "POST", check.ServiceCIDRs, "application/json", check.ServiceCIDR(cp.Namespace(), cidrs...), check.DryRun())
 				Expect(a).To(check.BeAccepted(), "CIDRs %q", cidrs)
 			}
 		})
 
 	check.It(spec.AllocServiceCIDRImmutable, "lets a range of the other family be added, and nothing be changed", check.Exclusive(), check.OnServiceCIDR(small),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			name := addServiceCIDR(ctx, cp, "10.97.0.0/28")
+			name := cp.AddServiceCIDR(ctx, "10.97.0.0/28")
 			patch := func(cidrs string) check.Answer {
-				return cp.Do(ctx, "PATCH", serviceCIDRs+"/"+name, "application/merge-patch+json", []byte(`{"spec":{"cidrs":[`+cidrs+`]}}`))
+				return cp.Do(ctx, "PATCH", check.ServiceCIDRs+"/"+name, "application/merge-patch+json", []byte(`{"spec":{"cidrs":[`+cidrs+`]}}`))
 			}
 			for _, cidrs := range []string{`"10.98.0.0/28"`, `"10.98.0.0/28","fd00::/112"`, `"fd00::/112","10.97.0.0/28"`, `"10.97.0.0/28","10.98.0.0/28"`} {
 				Expect(patch(cidrs)).To(check.BeInvalid(), "CIDRs %s instead of 10.97.0.0/28", cidrs)
@@ -193,30 +190,6 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			Expect(patch(`"10.97.0.0/28"`)).To(check.BeInvalid(), "one of two CIDRs is taken away")
 		})
 })
-
-// serviceCIDR is a ServiceCIDR object.
-func serviceCIDR(name string, cidrs ...string) []byte {
-	body, err := json.Marshal(&networkingv1.ServiceCIDR{
-		TypeMeta:   metav1.TypeMeta{APIVersion: "networking.k8s.io/v1", Kind: "ServiceCIDR"},
-		ObjectMeta: metav1.ObjectMeta{Name: name},
-		Spec:       networkingv1.ServiceCIDRSpec{CIDRs: cidrs},
-	})
-	check.Must(err)
-	return body
-}
-
-// addServiceCIDR adds ranges until the end of the check, and returns the name of their object. The Services go first: what
-// has an address of the range must not outlive it.
-func addServiceCIDR(ctx context.Context, cp *check.ControlPlane, cidrs ...string) string {
-	ginkgo.GinkgoHelper()
-	name := cp.Name(cp.Namespace())
-	Expect(cp.Do(ctx, "POST", serviceCIDRs, "application/json", serviceCIDR(name, cidrs...))).To(check.BeAccepted())
-	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
-		cp.Do(ctx, "DELETE", cp.Path(""), "", nil)
-		cp.Do(ctx, "DELETE", serviceCIDRs+"/"+name, "", nil)
-	})
-	return name
-}
 
 // createOnceAdded creates a Service as soon as a range that was added is in use.
 func createOnceAdded(ctx context.Context, cp *check.ControlPlane, svc *corev1.Service) check.Answer {

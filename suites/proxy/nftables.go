@@ -78,6 +78,18 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 			net.Expect(ctx, "the Service is deleted", free...)
 		})
 
+	check.It(spec.ProxyNftablesUnallocatedRangeAdded, "drops traffic to an address of a range that a ServiceCIDR has added",
+		func(ctx context.Context, net *check.Network) {
+			_, clients := backendsAndClients(ctx, net, "app", net.Node(0))
+			added := netip.MustParsePrefix("10.97.0.9/32")
+			if net.PrimaryFamily() == corev1.IPv6Protocol {
+				added = netip.MustParsePrefix("fd00:10:97::9/128")
+			}
+			net.AddServiceCIDR(ctx, added.String())
+			net.Expect(ctx, "a ServiceCIDR adds "+added.String(), once(eachWay(netip.AddrPortFrom(added.Addr(), exposedPort), check.Dropped(),
+				clients[0], check.Host(net.Node(1)), check.Outside(net.Node(2))))...)
+		})
+
 	check.It(spec.ProxyNftablesNodePortsPrimary, "serves node ports on the primary address of a node alone, and never on loopback",
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))

@@ -1,8 +1,11 @@
 package apiserver
 
 import (
+	"net/netip"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 )
 
 // ProxySnapshot returns the Services and EndpointSlices of all namespaces, and a number that grows with every change of anything. The
@@ -18,6 +21,22 @@ func (s *Server) ProxySnapshot() (version uint64, svcs []*corev1.Service, slices
 		slices = append(slices, e.stored.(*discoveryv1.EndpointSlice))
 	}
 	return version, svcs, slices
+}
+
+// ServiceRanges are those of the ServiceCIDRs that there are: those that the server was started with, where it serves no such objects.
+func (s *Server) ServiceRanges() (ranges []netip.Prefix) {
+	all, _ := s.store.list(serviceCIDRs, "")
+	for _, e := range all {
+		for _, text := range e.stored.(*networkingv1.ServiceCIDR).Spec.CIDRs {
+			if r, err := netip.ParsePrefix(text); err == nil {
+				ranges = append(ranges, r)
+			}
+		}
+	}
+	if len(all) == 0 {
+		return s.ServiceCIDRs()
+	}
+	return ranges
 }
 
 // Version is a number that grows with every change of anything.

@@ -28,6 +28,8 @@ var (
 		spec.ProxyNftablesUnusedPortRejected)
 	NFTablesUnallocatedRefused = New("nftables-unallocated-address-refused", "In nftables mode an address that no Service has refuses connections.",
 		spec.ProxyNftablesUnallocatedAddressDropped)
+	NFTablesRangeNotAdded = New("nftables-range-not-added", "In nftables mode addresses of a range that a ServiceCIDR adds are not dropped.",
+		spec.ProxyNftablesUnallocatedRangeAdded)
 	NFTablesAllAddresses = New("nftables-node-ports-everywhere", "In nftables mode node ports are served on all addresses.",
 		spec.ProxyNftablesNodePortsPrimary)
 	NFTablesLoopback = New("nftables-node-ports-on-loopback", "In nftables mode node ports are served on loopback addresses.",

@@ -110,9 +110,8 @@ func nodeWith(config candidate.ProxyConfiguration, s *corev1.Service, of ...*dis
 	n := NewNode(candidate.Node{
 		Name: "n1", Zone: "z1", Addresses: addresses(nodeIP, "fd00:172:30::101"), SecondaryAddresses: addresses(secondaryIP),
 	}, true, nil)
-	n.ServiceRanges = []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}
 	n.Start(config)
-	n.Advance(start, NewObjects(1, []*corev1.Service{s}, of, nil, nil))
+	n.Advance(start, NewObjects(1, []*corev1.Service{s}, of, []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}, nil, nil))
 	return n
 }
 

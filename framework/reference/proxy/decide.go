@@ -156,7 +156,7 @@ func (n *Node) unclaimed(p *Packet) Answer {
 			return Drop
 		}
 		return Refuse
-	case slices.ContainsFunc(n.ServiceRanges, func(r netip.Prefix) bool { return r.Contains(p.To.Addr()) }):
+	case slices.ContainsFunc(n.programmed.ServiceRanges, func(r netip.Prefix) bool { return r.Contains(p.To.Addr()) }):
 		if inNFTables && n.faults.On(fault.NFTablesUnallocatedRefused) {
 			return Refuse
 		}

@@ -14,8 +14,6 @@ type Node struct {
 	candidate.Node
 	// Own nodes belong to one check and are configured by it; the proxy of the others is always up to date.
 	Own bool
-	// ServiceRanges are those that virtual IPs are taken from.
-	ServiceRanges []netip.Prefix
 	// Draining nodes are about to be removed: their health check fails (KEP-3836).
 	Draining bool
 

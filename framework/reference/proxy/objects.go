@@ -11,10 +11,12 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
-// Objects are the Services and EndpointSlices of one moment, indexed for packets. They are immutable and safe for concurrent use.
+// Objects are the Services, EndpointSlices and Service ranges of one moment, indexed for packets. They are immutable and safe for concurrent use.
 type Objects struct {
 	// Version tells moments apart.
 	Version uint64
+	// ServiceRanges are those that virtual IPs are taken from.
+	ServiceRanges []netip.Prefix
 
 	faults   fault.Set
 	services []*service
@@ -74,8 +76,8 @@ type destination struct {
 }
 
 // NewObjects indexes Services and EndpointSlices. earlier is what was known before; only faults look at it.
-func NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv1.EndpointSlice, faults fault.Set, earlier *Objects) *Objects {
-	o := &Objects{Version: version, faults: faults, byTarget: map[target][]*destination{}, ranges: map[netip.Addr]bool{}, healths: map[int]*service{}}
+func NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv1.EndpointSlice, ranges []netip.Prefix, faults fault.Set, earlier *Objects) *Objects {
+	o := &Objects{Version: version, ServiceRanges: ranges, faults: faults, byTarget: map[target][]*destination{}, ranges: map[netip.Addr]bool{}, healths: map[int]*service{}}
 	bySvc := map[string][]*discoveryv1.EndpointSlice{}
 	for _, s := range slices {
 		if name := s.Labels[serviceLabel]; name != "" {
