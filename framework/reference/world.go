@@ -101,7 +101,7 @@ const maxNodes = 250
 
 // plan are the ranges of the address plan.
 var plan = []netip.Prefix{
-	netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd00:172:30::/48"), netip.MustParsePrefix("10.244.0.0/14"), netip.MustParsePrefix("fd00:10:244::/48"),
+	netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd00:172:30::/48"), netip.MustParsePrefix("10.244.0.0/14"), netip.MustParsePrefix("10.248.0.0/13"), netip.MustParsePrefix("fd00:10:244::/48"),
 }
 
 // routes reports whether the network has a way to an address: what is sent to one that nobody has any more is lost, where there is none the sender is told.

@@ -110,7 +110,7 @@ func (n *Node) find(p *Packet) *destination {
 		}
 		return d
 	}
-	if n.faults.On(fault.AnyPortServed) && n.programmed.ranges[p.To.Addr()] {
+	if n.faults.On(fault.AnyPortServed) && n.programmed.virtualIPs[p.To.Addr()] {
 		for u, ds := range n.programmed.byTarget {
 			if u.address == t.address {
 				return ds[0]
@@ -122,7 +122,7 @@ func (n *Node) find(p *Packet) *destination {
 
 // anyWithPort is where a fault takes the first Service with a port for all of them.
 func (o *Objects) anyWithPort(t target) *destination {
-	if !o.ranges[t.address] {
+	if !o.virtualIPs[t.address] {
 		return nil
 	}
 	for _, s := range o.services {
@@ -151,7 +151,7 @@ func (n *Node) ignoresExternalIPs() bool {
 func (n *Node) unclaimed(p *Packet) Answer {
 	inNFTables := n.nftables() || !n.Own // the shared nodes are of every mode
 	switch {
-	case n.programmed.ranges[p.To.Addr()]:
+	case n.programmed.virtualIPs[p.To.Addr()]:
 		if inNFTables && n.faults.On(fault.NFTablesUnusedSilent) {
 			return Drop
 		}

@@ -18,11 +18,11 @@ type Objects struct {
 	// ServiceRanges are those that virtual IPs are taken from.
 	ServiceRanges []netip.Prefix
 
-	faults   fault.Set
-	services []*service
-	byTarget map[target][]*destination
-	ranges   map[netip.Addr]bool // the virtual IPs that there are
-	healths  map[int]*service    // by health check node port
+	faults     fault.Set
+	services   []*service
+	byTarget   map[target][]*destination
+	virtualIPs map[netip.Addr]bool // those that there are
+	healths    map[int]*service    // by health check node port
 }
 
 // ServiceLabel names the Service of an EndpointSlice.
@@ -77,7 +77,7 @@ type destination struct {
 
 // NewObjects indexes Services and EndpointSlices. earlier is what was known before; only faults look at it.
 func NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv1.EndpointSlice, ranges []netip.Prefix, faults fault.Set, earlier *Objects) *Objects {
-	o := &Objects{Version: version, ServiceRanges: ranges, faults: faults, byTarget: map[target][]*destination{}, ranges: map[netip.Addr]bool{}, healths: map[int]*service{}}
+	o := &Objects{Version: version, ServiceRanges: ranges, faults: faults, byTarget: map[target][]*destination{}, virtualIPs: map[netip.Addr]bool{}, healths: map[int]*service{}}
 	bySvc := map[string][]*discoveryv1.EndpointSlice{}
 	for _, s := range slices {
 		if name := s.Labels[serviceLabel]; name != "" {
@@ -151,7 +151,7 @@ func (o *Objects) announce(sp *servicePort) {
 			continue
 		}
 		if a, err := netip.ParseAddr(ip); err == nil {
-			o.ranges[a] = true
+			o.virtualIPs[a] = true
 		}
 		if o.hidesClusterIP(svc, i) {
 			continue
