@@ -214,3 +214,15 @@ func TestAFailureDecidesOnlyWhatItsDemandIsAbout(t *testing.T) {
 		t.Errorf("what the check did not come to is unknown, not %s", r.VerdictLine())
 	}
 }
+
+func TestPublishedExpectationsAreDeviationsInTheCatalogue(t *testing.T) {
+	published, err := PublishedExpectations("kubernetes")
+	if err != nil || len(published.Deviations) == 0 {
+		t.Fatalf("%d published expectations, %v", len(published.Deviations), err)
+	}
+	for _, x := range published.Deviations {
+		if len(spec.Default().Get(x.Requirement).Deviations) == 0 {
+			t.Errorf("%s: the list expects a failure that the catalogue does not show", x.Requirement)
+		}
+	}
+}
