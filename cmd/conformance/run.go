@@ -143,6 +143,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 			return harness("%w", err)
 		}
 	}
+	f.ExpectedToFail = expectations.Failing(check.Declarations(), &what)
 	folder, err := report.OpenFolder(f.reportDir)
 	if err != nil {
 		return usage("%w", err)

@@ -203,7 +203,10 @@ func It(id spec.ID, text string, args ...any) {
 		if d.alone {
 			decorators = append(decorators, ginkgo.Serial)
 		}
-		if d.long {
+		switch {
+		case slices.Contains(setup.ExpectedToFail, d.Name):
+			decorators = append(decorators, ginkgo.SpecPriority(2))
+		case d.long:
 			decorators = append(decorators, ginkgo.SpecPriority(1))
 		}
 		ginkgo.It(full, append(decorators, func(ctx ginkgo.SpecContext) {

@@ -100,15 +100,31 @@ func parseExpectations(name string, data []byte) (e Expectations, err error) {
 
 // covers reports whether the expectation speaks of this result of this candidate.
 func (x *Expectation) covers(r *check.Result, c *candidate.Description) bool {
+	bound := x.names(r.Requirements, r.Check, c)
+	if r.Verdict == check.NonConformant {
+		bound = bound && r.Violates(x.Requirement)
+	}
+	return bound
+}
+
+// names reports whether the expectation speaks of a check of these requirements on this candidate.
+func (x *Expectation) names(requirements []spec.ID, name string, c *candidate.Description) bool {
 	admits, err := spec.ParseVersions(x.Versions)
 	if err != nil || !admits(c.Version) || x.ProxyMode != "" && x.ProxyMode != c.ProxyMode {
 		return false
 	}
-	bound := slices.Contains(r.Requirements, x.Requirement)
-	if r.Verdict == check.NonConformant {
-		bound = r.Violates(x.Requirement)
+	return slices.Contains(requirements, x.Requirement) && (x.Check == "" || globMatch(x.Check, name))
+}
+
+// Failing returns the names of those checks that the list expects to fail on the candidate.
+func (e *Expectations) Failing(declarations []check.Declaration, c *candidate.Description) []string {
+	var names []string
+	for _, d := range declarations {
+		if slices.ContainsFunc(e.Deviations, func(x Expectation) bool { return x.names(d.Requirements, d.Name, c) }) {
+			names = append(names, d.Name)
+		}
 	}
-	return bound && (x.Check == "" || globMatch(x.Check, r.Check))
+	return names
 }
 
 func (x *Expectation) expired(now time.Time) bool {

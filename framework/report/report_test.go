@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -188,6 +189,33 @@ func TestExpectationsAreValidated(t *testing.T) {
 	} {
 		if _, err := parseExpectations("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want an error with %q", text, err, want)
+		}
+	}
+}
+
+func TestFailingNamesTheChecksThatAreExpectedToFail(t *testing.T) {
+	list, err := parseExpectations("f.yaml", []byte(`deviations:
+- {requirement: alloc-unique, reason: r, check: "alloc-unique: * twice"}
+- {requirement: alloc-dynamic-in-range, reason: r, versions: ">=1.33"}
+- {requirement: alloc-upper-band-first, reason: r, proxyMode: ipvs}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	checks := []check.Declaration{
+		{Name: "alloc-unique: is given twice", Requirements: []spec.ID{spec.AllocUnique}},
+		{Name: "alloc-unique: is given once", Requirements: []spec.ID{spec.AllocUnique}},
+		{Name: "alloc-ranges: are kept", Requirements: []spec.ID{spec.AllocUpperBandFirst, spec.AllocDynamicInRange}},
+	}
+	for _, c := range []struct {
+		version, mode string
+		want          []string
+	}{
+		{"v1.37.1", "iptables", []string{checks[0].Name, checks[2].Name}},
+		{"v1.31.0", "iptables", []string{checks[0].Name}},
+		{"v1.31.0", "ipvs", []string{checks[0].Name, checks[2].Name}},
+	} {
+		if got := list.Failing(checks, &candidate.Description{Version: c.version, ProxyMode: c.mode}); !slices.Equal(got, c.want) {
+			t.Errorf("%s in mode %s: %q, want %q", c.version, c.mode, got, c.want)
 		}
 	}
 }

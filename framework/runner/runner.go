@@ -34,6 +34,8 @@ type Selection struct {
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// Slow includes slow checks.
 	Slow bool `json:"slow,omitempty"`
+	// ExpectedToFail are names of checks that begin first (check.Setup).
+	ExpectedToFail []string `json:"expectedToFail,omitempty"`
 }
 
 // Options are what a run needs.
@@ -117,7 +119,10 @@ func (s *Selection) selects(d check.Declaration) bool {
 }
 
 func (s *Selection) setup(c candidate.Candidate, sink check.Sink, runID, version string) check.Setup {
-	return check.Setup{Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, Slow: s.Slow, Select: s.selects, Features: s.Features, RunID: runID, Version: version}
+	return check.Setup{
+		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, Features: s.Features,
+		RunID: runID, Version: version,
+	}
 }
 
 // Plan returns how many results a run with this selection will give.
