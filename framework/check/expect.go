@@ -77,7 +77,7 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 		}
 	}
 	var passed time.Duration // on the candidate's clock
-	start, pause, held := time.Now(), pollInterval, 0
+	start, pause, held := time.Now(), n.Patiently(pollInterval), 0
 	var first time.Duration
 	patience := firstPatience
 	for {
@@ -87,7 +87,7 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 				patience = min(2*patience, candidate.DefaultProbeTimeout)
 			}
 			n.Pass(ctx, pause)
-			pause = nextPause(pause, time.Since(start), within)
+			pause = n.nextPause(pause, time.Since(start), within)
 			continue
 		}
 		outcomes := n.refusedOnly(ctx, cases, n.sendExcept(ctx, silent, probes))
@@ -130,17 +130,19 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 			pause = min(2*pause, time.Second)
 		} else {
 			n.Pass(ctx, pause)
-			pause = nextPause(pause, passed, within)
+			pause = n.nextPause(pause, passed, within)
 		}
 	}
 }
 
 // nextPause is the time between two looks at what has been waited for that long: it grows up to a tenth of the wait, so that whoever looks at a slow candidate
 // does not make it slower, and still knows within a tenth how long it took. It does not reach beyond the bound: that would be more time for the candidate.
-func nextPause(pause, waited, within time.Duration) time.Duration {
-	const least = 200 * time.Millisecond
-	return min(2*pause, max(least, min(waited/10, within-waited)))
+func (n *Network) nextPause(pause, waited, within time.Duration) time.Duration {
+	return min(2*pause, max(n.Patiently(shortPause), min(waited/10, within-waited)))
 }
+
+// shortPause is what a pause grows to however short the wait was, times the candidate's patience.
+const shortPause = 200 * time.Millisecond
 
 // findLost sends the shots of those cases once more, and more patiently, of which all is well but for a few shots that met silence. A network may
 // lose a packet, and a machine under load may leave a backend without its turn: neither accuses the candidate. What drops every so many connections,

@@ -117,7 +117,7 @@ func (n *Network) ExpectRecords(ctx context.Context, what string, lookups ...Loo
 	ginkgo.GinkgoHelper()
 	within := n.Patiently(ConvergenceBound)
 	var passed, first time.Duration // on the candidate's clock
-	start, pause, held := time.Now(), pollInterval, 0
+	start, pause, held := time.Now(), n.Patiently(pollInterval), 0
 	for {
 		said := n.resolve(ctx, lookups)
 		if !n.virtual {
@@ -143,7 +143,7 @@ func (n *Network) ExpectRecords(ctx context.Context, what string, lookups ...Loo
 			passed += pause
 		}
 		n.Pass(ctx, pause)
-		pause = nextPause(pause, passed, within)
+		pause = n.nextPause(pause, passed, within)
 	}
 }
 

@@ -63,7 +63,7 @@ func onSystemPath(program string) bool {
 const (
 	sharedSyncPeriod = "500ms"
 	ownSyncPeriod    = "1s"
-	guestSyncPeriod  = "4s"
+	guestSyncPeriod  = "8s"
 )
 
 // proxyDefault leaves a period to kube-proxy.
