@@ -51,6 +51,10 @@ type Fabric struct {
 	outsides map[int]*Outside // by the index of their gateway
 }
 
+// unnumbered keeps interfaces that come from now on without addresses of the kernel's own, which those between pods and nodes have no use for: both know each
+// other's hardware address. With each address that goes the kernel looks through all connections that it tracks.
+var unnumbered = map[string]string{"net/ipv6/conf/default/addr_gen_mode": "1"}
+
 // prompt lifts the limits on ICMP errors, without which some refusals look like silence. Linux before 6.12 has one limit for the whole machine, 1000 a second, which stays.
 var prompt = map[string]string{
 	"net/ipv4/icmp_ratelimit":                      "0",
@@ -238,6 +242,9 @@ func (f *Fabric) AddNode() (_ *Node, err error) {
 	if n.uplink, err = f.plug(n.Namespace, n.link(), nodeKind, uint32(index)); err != nil {
 		return nil, err
 	}
+	if err := n.Do(func() error { return setSysctls(unnumbered) }); err != nil {
+		return nil, err
+	}
 	for i := range hostRanges {
 		a, second := hostAddress(i, nodeHosts, byte(index)), hostAddress(i, secondaryHosts, byte(index))
 		n.Addresses, n.Secondary = append(n.Addresses, a.Addr()), append(n.Secondary, second.Addr())
@@ -328,8 +335,8 @@ func (n *Node) Remove() {
 			other.unroute(r)
 		}
 	}
+	n.Namespace.Close() // before its link, see Pod.Remove
 	f.unplug(n.link())
-	n.Namespace.Close()
 }
 
 // Pod is a namespace behind a node.
@@ -354,7 +361,7 @@ func (n *Node) AddPod() (_ *Pod, err error) {
 			p.Remove()
 		}
 	}()
-	if p.Namespace, err = newNamespace(hostSysctls, prompt); err != nil {
+	if p.Namespace, err = newNamespace(hostSysctls, unnumbered, prompt); err != nil {
 		return nil, err
 	}
 	id := uint32(n.index)<<8 | uint32(p.number)
@@ -403,11 +410,12 @@ func (n *Node) takeNumber() (byte, error) {
 
 // Remove removes the pod. Its sockets must be closed.
 func (p *Pod) Remove() {
-	if p.cable != nil {
-		_ = p.node.links.LinkDel(p.cable) // and with it its other end and the routes
-	}
+	// The namespace goes first: for each address that goes in one that stays the kernel looks through all connections of the machine.
 	if p.Namespace != nil {
 		p.Namespace.Close()
+	}
+	if p.cable != nil {
+		_ = p.node.links.LinkDel(p.cable) // and with it its other end and the routes, at once
 	}
 	p.node.mu.Lock()
 	defer p.node.mu.Unlock()
@@ -478,8 +486,8 @@ func (o *Outside) Remove() {
 			n.unroute(r)
 		}
 	}
+	o.Namespace.Close() // before its link, see Pod.Remove
 	f.unplug(o.link())
-	o.Namespace.Close()
 }
 
 // SetLoopbackUp makes loopback addresses work in the namespace of this process.
