@@ -112,7 +112,8 @@ func Slow() Option { return func(d *Declaration) { d.Slow = true } }
 // somebody waits from a second that he works. Such checks come last; let them be short.
 func Alone() Option { return func(d *Declaration) { d.alone = true } }
 
-// Long lets the check begin before others: it waits for seconds that others can use, and would keep the end of the run waiting.
+// Long lets the check begin before others, with those that stand in the same container: it waits for seconds that others can use, and would keep the end of
+// the run waiting.
 func Long() Option { return func(d *Declaration) { d.long = true } }
 
 // Timeout replaces DefaultTimeout.
@@ -204,7 +205,7 @@ func It(id spec.ID, text string, args ...any) {
 			decorators = append(decorators, ginkgo.Serial)
 		}
 		switch {
-		case slices.Contains(setup.ExpectedToFail, d.Name):
+		case d.Traffic && slices.Contains(setup.ExpectedToFail, d.Name):
 			decorators = append(decorators, ginkgo.SpecPriority(2))
 		case d.long:
 			decorators = append(decorators, ginkgo.SpecPriority(1))

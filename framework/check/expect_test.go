@@ -446,30 +446,6 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		}
 		net.Expect(ctx, "nothing", Case{From: Host("node-2"), To: vip, Want: AnsweredBy(podNamed("a"))})
 	}, judged{verdict: NonConformant, message: []string{"answered by a stranger"}})
-	it("that never holds is a violation", func(ctx context.Context, net *Network) {
-		pod := net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: "backend"}, Node: "node-1"})
-		net.Expect(ctx, "the Service is created",
-			Case{From: Host("node-0"), To: netip.AddrPortFrom(pod.Addresses[0], BackendPort), Want: AnsweredBy(pod)},
-			Case{From: Host("node-0"), To: vip, Want: AnsweredBy(pod)},
-		)
-	}, judged{
-		verdict: NonConformant,
-		message: []string{
-			"after this: the Service is created\nnot met within 30s\n", "✓  host of node-0  10.1.0.1:8080/TCP",
-			"✗  host of node-0  10.96.0.7:80/TCP", "answered by backend", "3× dropped",
-		},
-		look: func(t *testing.T, f finding) {
-			if !slices.Contains(f.Evidence, Evidence{Name: "diagnosis of 10.96.0.7:80", Value: "the rules of 10.96.0.7:80"}) || len(f.Evidence) != 2 || !hasControls(f.Result) {
-				t.Errorf("evidence %+v: not the controls and the diagnosis of what is unmet alone", f.Evidence)
-			}
-			if len(f.Convergence) > 0 {
-				t.Errorf("a convergence is recorded that never was: %+v", f.Convergence)
-			}
-			if f.spent < ConvergenceBound-time.Second || f.spent > ConvergenceBound+2*time.Second {
-				t.Errorf("gave up after %s", f.spent)
-			}
-		},
-	})
 	it("that must hold at once is looked at once", func(ctx context.Context, net *Network) {
 		net.ExpectNow(ctx, "a node has gone", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a"))})
 	}, judged{verdict: NonConformant, message: []string{"at this time: a node has gone\nnot met\n", "✗"}, look: func(t *testing.T, f finding) {
@@ -528,6 +504,33 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	}, judged{verdict: NonConformant, message: []string{"✗  host of node-0  10.96.0.7:80/TCP", "✓  host of node-1  10.96.0.8:80/TCP"}})
 })
 
+var _ = ginkgo.Describe("a demand on traffic that nobody meets", func() {
+	it("that never holds is a violation", func(ctx context.Context, net *Network) {
+		pod := net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: "backend"}, Node: "node-1"})
+		net.Expect(ctx, "the Service is created",
+			Case{From: Host("node-0"), To: netip.AddrPortFrom(pod.Addresses[0], BackendPort), Want: AnsweredBy(pod)},
+			Case{From: Host("node-0"), To: vip, Want: AnsweredBy(pod)},
+		)
+	}, judged{
+		verdict: NonConformant,
+		message: []string{
+			"after this: the Service is created\nnot met within 30s\n", "✓  host of node-0  10.1.0.1:8080/TCP",
+			"✗  host of node-0  10.96.0.7:80/TCP", "answered by backend", "3× dropped",
+		},
+		look: func(t *testing.T, f finding) {
+			if !slices.Contains(f.Evidence, Evidence{Name: "diagnosis of 10.96.0.7:80", Value: "the rules of 10.96.0.7:80"}) || len(f.Evidence) != 2 || !hasControls(f.Result) {
+				t.Errorf("evidence %+v: not the controls and the diagnosis of what is unmet alone", f.Evidence)
+			}
+			if len(f.Convergence) > 0 {
+				t.Errorf("a convergence is recorded that never was: %+v", f.Convergence)
+			}
+			if f.spent < ConvergenceBound-time.Second || f.spent > ConvergenceBound+2*time.Second {
+				t.Errorf("gave up after %s", f.spent)
+			}
+		},
+	})
+})
+
 // failures is the GinkgoTestingT of a suite with checks that are to fail.
 type failures struct{}
 
@@ -555,7 +558,7 @@ var findings = sync.OnceValue(func() map[string]finding {
 	return all
 })
 
-// neverHolds is the name of a check that stands among the last of this file.
+// neverHolds is the name of a check that stands in the last container of this file.
 const neverHolds = "proxy-clusterip-reachable: that never holds is a violation"
 
 func TestChecksThatAreExpectedToFailBeginFirst(t *testing.T) {

@@ -26,12 +26,10 @@ func Run(t ginkgo.GinkgoTestingT, s Setup) bool {
 	return RunConfigured(t, s, suite, reporter)
 }
 
-// RunConfigured is Run with Ginkgo's own configuration, but for the order: which check begins first is decided for each by itself, not for the container
-// that it stands in.
+// RunConfigured is Run with Ginkgo's own configuration.
 func RunConfigured(t ginkgo.GinkgoTestingT, s Setup, suite types.SuiteConfig, reporter types.ReporterConfig) bool {
 	Configure(s)
 	gomega.RegisterFailHandler(ginkgo.Fail)
-	suite.RandomizeAllSpecs = true
 	return ginkgo.RunSpecs(t, "service conformance", suite, reporter)
 }
 

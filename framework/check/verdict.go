@@ -113,7 +113,8 @@ type Setup struct {
 	Slow bool
 	// Select decides which checks run; nil selects all.
 	Select func(Declaration) bool
-	// ExpectedToFail are names of checks that begin before all others: to wait in vain takes as long as a demand may take to hold.
+	// ExpectedToFail are names of checks; those of them that send traffic begin before all others, with what stands in the same container: they wait in vain,
+	// which takes as long as a demand may take to hold.
 	ExpectedToFail []string
 	// Features are the features that the candidate claims; nil claims all.
 	Features []string
