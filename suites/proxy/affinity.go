@@ -143,7 +143,10 @@ var _ = ginkgo.Describe("session affinity", func() {
 			a := fromEach(clients, onNode(net, 0, svc), corev1.ProtocolTCP)
 			b := fromEach(clients, onNodePort(net, 0, svc, 1), corev1.ProtocolTCP)
 			atA := settle(ctx, net, "the Service is created", a, pods...)
+			// Who deals pods out in turn would give every client its pod again, if they came in the same order.
+			slices.Reverse(b)
 			atB := settle(ctx, net, "every client has used the first port", b, pods...)
+			slices.Reverse(atB)
 			stay(ctx, net, "every client has used the second port too", a, atA)
 			differ := differing(atA, atB)
 			check.Record("clients with different pods on the two ports", "%d of %d", differ, len(clients))
