@@ -43,13 +43,15 @@ func fromEach(clients []candidate.Client, to netip.AddrPort, protocol corev1.Pro
 	return cases
 }
 
-// settle sends each case several times until each has one pod of its own, out of the given ones, that always answers, and returns which.
+// settle sends each case several times until each has one pod of its own, out of the given ones, that always answers, waits until the nodes are settled,
+// and returns which.
 func settle(ctx context.Context, net *check.Network, what string, cases []check.Case, pods ...candidate.Pod) []candidate.PodName {
 	ginkgo.GinkgoHelper()
 	for i := range cases {
 		cases[i].Want, cases[i].Shots = check.AlwaysBySame(pods...), stickyShots
 	}
 	outcomes := net.Expect(ctx, what, cases...)
+	settled(ctx, net, pods[0], hosts(net)...)
 	chosen := make([]candidate.PodName, len(cases))
 	for i := range cases {
 		chosen[i] = outcomes[i][0].Pod

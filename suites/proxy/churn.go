@@ -13,7 +13,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// unbroken demands that the demand holds for every single connection that the clients make to the address while something changes.
+// unbroken demands that the demand holds for every single connection that the clients make to the address while something changes. What is new
+// there must be settled before.
 func unbroken(ctx context.Context, net *check.Network, to netip.AddrPort, want check.Want, change func(), clients ...candidate.Client) {
 	ginkgo.GinkgoHelper()
 	var cases []check.Case

@@ -31,6 +31,7 @@ var _ = ginkgo.Describe("a node that is drained", func() {
 			}
 			fresh, held := check.Case{From: from, To: to, Want: by}, check.Case{From: from, To: to, Connection: "held", Want: by}
 			net.Expect(ctx, "a node comes", healthz(http.StatusOK), fresh)
+			settled(ctx, net, pods[0], check.Host(node.Name))
 			net.ExpectNow(ctx, "a connection is opened", held)
 			_, err := net.Client().CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(drainTaint), metav1.PatchOptions{})
 			check.Must(err)

@@ -144,6 +144,7 @@ var _ = ginkgo.Describe("a dual-stack Service", func() {
 			callers := append(clients, check.Host(net.Node(0)))
 			primary := clusterIPCalls(svc, check.AnsweredByEach(pods...), callers...)
 			net.Expect(ctx, "the Service is created in one family", primary...)
+			settled(ctx, net, pods[0], clients[0], clients[2])
 			unbroken(ctx, net, check.At(svc, exposedPort), check.AnsweredBy(pods...), func() {
 				both := net.Change(ctx, svc.Name, `{"spec":{"ipFamilyPolicy":"RequireDualStack"}}`)
 				secondary := atFamily(both, net.OtherFamily())

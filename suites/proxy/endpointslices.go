@@ -42,6 +42,7 @@ var _ = ginkgo.Describe("several EndpointSlices", func() {
 			all := clusterIPCalls(svc, check.AnsweredByEach(pods...), append(clients, check.Host(net.Node(2)))...)
 			one, two := net.CreateSlice(ctx, net.Slice(svc, pods...)), net.CreateSlice(ctx, net.Slice(svc))
 			net.Expect(ctx, "the Service is created", all...)
+			settled(ctx, net, pods[0], clients[0], check.Host(net.Node(2)))
 			unbroken(ctx, net, check.At(svc, exposedPort), check.AnsweredBy(pods...), func() {
 				two.Endpoints = net.Slice(svc, pods...).Endpoints
 				two = net.UpdateSlice(ctx, two)

@@ -26,6 +26,7 @@ var _ = ginkgo.Describe("a restart of the proxy", func() {
 				eachWay(check.At(svc, exposedPort), each, client, check.Host(node.Name)), nodePortsAt(primaryOf(net, node), node.Name, svc, each))
 			held := check.Case{From: client, To: check.At(svc, exposedPort), Connection: "held", Want: by}
 			net.Expect(ctx, "the Service is created", paths...)
+			settled(ctx, net, pods[0], check.Host(node.Name))
 			net.ExpectNow(ctx, "a connection is opened", held)
 
 			check.Must(net.Plane().StopProxy(ctx, node.Name))

@@ -68,6 +68,7 @@ var _ = ginkgo.Describe("an update that writes only what changed", func() {
 			s := newSwitching(ctx, net, "app", net.Node(0))
 			others, steady := quiet(ctx, net)
 			net.Expect(ctx, "Services are created", others...)
+			settled(ctx, net, s.pods[0], steady.From)
 			unbroken(ctx, net, steady.To, steady.Want, func() { churn(ctx, net, s, 4) }, steady.From)
 			net.Expect(ctx, "other Services come, change and go", others...)
 		})

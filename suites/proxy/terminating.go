@@ -169,6 +169,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			svc, addresses := exposeOutside(ctx, net, "app", externalLocal)
 			last := check.AnsweredBy(pods[0])
 			net.Expect(ctx, "the Service is created", arrivals(net, 0, svc, addresses, last)...)
+			settled(ctx, net, pods[1], check.Host(net.Node(0)))
 			probe := candidate.Probe{From: check.Outside(net.Node(0)), To: onNode(net, 0, svc)}
 			outcomes := net.During(ctx, probe, func() {
 				net.Terminate(ctx, pods[0])
@@ -261,6 +262,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 				}
 			}
 			net.Expect(ctx, "the Service is created", fresh(check.AnsweredBy(first))...)
+			settled(ctx, net, first, hosts(net)...)
 			net.ExpectNow(ctx, "connections are opened", held(check.AnsweredBy(first))...)
 			second := net.Backends(ctx, "app", net.Node(2))[0]
 			net.Expect(ctx, "a second endpoint comes", fresh(check.AnsweredByEach(first, second))...)
