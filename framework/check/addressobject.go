@@ -17,7 +17,7 @@ func (cp *ControlPlane) AddressObject(ctx context.Context, ip string) types.UID 
 	if _, err := netip.ParseAddr(ip); err != nil { // no address: that of an alias, or "None"
 		return ""
 	}
-	object, err := cp.client.NetworkingV1().IPAddresses().Get(ctx, ip, metav1.GetOptions{})
+	object, err := cp.Client().NetworkingV1().IPAddresses().Get(ctx, ip, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return ""
 	}

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"k8s.io/client-go/kubernetes"
+	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 )
 
@@ -27,7 +27,7 @@ func (f answers) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestCleaningLeavesNoNamespaceBecauseOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the pauses take no time
 		asked := map[string]int{}
-		client, err := kubernetes.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, Transport: answers(func(request string) int {
+		core, err := typedcorev1.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, Transport: answers(func(request string) int {
 			asked[request]++
 			switch {
 			case request == "DELETE /api/v1/namespaces/late/services" && asked[request] < 3:
@@ -44,7 +44,7 @@ func TestCleaningLeavesNoNamespaceBecauseOfAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cp := &ControlPlane{client: client, spaces: []string{"kept", "dead", "late", "good"}}
+		cp := &ControlPlane{core: core, spaces: []string{"kept", "dead", "late", "good"}}
 		err = cp.removeNamespaces(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "delete namespace kept") || !strings.Contains(err.Error(), "delete namespace dead") ||
 			strings.Contains(err.Error(), "late") || strings.Contains(err.Error(), "good") {

@@ -53,9 +53,15 @@ func TestDirectCarriesTheBodyOfARequest(t *testing.T) {
 
 // TestDirectWatchStreams demands that events arrive while the request goes on, and that a stopped server breaks it off.
 func TestDirectWatchStreams(t *testing.T) {
+	for _, path := range []string{"/api/v1/namespaces?watch=true", "/api/v1/watch/namespaces"} {
+		t.Run(path, func(t *testing.T) { directWatch(t, path) })
+	}
+}
+
+func directWatch(t *testing.T, path string) {
 	s := startServer(t, Options{ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}})
 	client := http.Client{Transport: s}
-	resp, err := client.Get(s.URL() + "/api/v1/namespaces?watch=true")
+	resp, err := client.Get(s.URL() + path)
 	if err != nil {
 		t.Fatal(err)
 	}

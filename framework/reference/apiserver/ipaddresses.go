@@ -97,7 +97,7 @@ func (r *reservation) Rollback() { r.server.rules.Load().Unreserve(r.ip) }
 
 // orphanGrace is how long an IPAddress is left alone that claims to belong to a Service but does not. A real server
 // waits a minute, because there an address and its Service are two writes; here they are one.
-const orphanGrace = 200 * time.Millisecond
+const orphanGrace = 50 * time.Millisecond
 
 func (r *reservation) Commit() {
 	if r.address.Labels[networkingv1.LabelManagedBy] == ipAddressManager {
