@@ -46,7 +46,7 @@ func droppedAtFirst(outcomes, controls []candidate.Outcome) []candidate.Outcome 
 	var repeated []int
 	for i, o := range outcomes {
 		excused := slices.ContainsFunc(controls, func(c candidate.Outcome) bool {
-			return (c.Repeated > 0 || c.Result != candidate.Answered) && meanwhile(o, c)
+			return (c.Repeated > 0 || c.Result != candidate.Answered || c.Duration >= firstRepetition) && meanwhile(o, c)
 		})
 		if o.Repeated > 0 && !excused {
 			repeated = append(repeated, i)
@@ -66,6 +66,9 @@ func droppedAtFirst(outcomes, controls []candidate.Outcome) []candidate.Outcome 
 	}
 	return outcomes
 }
+
+// firstRepetition is when TCP repeats its first packet. Who stood still for that long in any part of a connection may have done so at its beginning.
+const firstRepetition = time.Second
 
 // meanwhile reports whether two shots were under way at the same time, or nearly.
 func meanwhile(a, b candidate.Outcome) bool {

@@ -93,6 +93,8 @@ func TestAPacketThatWasDroppedAtFirstIsToldFromAMachineThatStalls(t *testing.T) 
 		o.Start, o.Duration, o.Repeated = noon.Add(time.Duration(second)*time.Second), time.Duration(repeated)*time.Second+time.Millisecond, repeated
 		return o
 	}
+	slow := at(10, 0)
+	slow.Duration = 2 * time.Second
 	silent := met(candidate.Dropped)
 	silent.Start, silent.Duration = noon.Add(10*time.Second), time.Second
 	for name, c := range map[string]struct {
@@ -101,6 +103,7 @@ func TestAPacketThatWasDroppedAtFirstIsToldFromAMachineThatStalls(t *testing.T) 
 	}{
 		"nothing was repeated":            {[]candidate.Outcome{at(0, 0), at(10, 0)}, []candidate.Outcome{at(0, 0), at(10, 2)}, 0},
 		"all is repeated":                 {[]candidate.Outcome{at(0, 0), at(10, 2)}, []candidate.Outcome{at(11, 2), at(0, 0)}, 0},
+		"the control stood still as long": {[]candidate.Outcome{at(0, 0), at(10, 2)}, []candidate.Outcome{at(0, 0), slow}, 0},
 		"the control is not answered":     {[]candidate.Outcome{at(0, 0), at(10, 2)}, []candidate.Outcome{at(0, 0), silent}, 0},
 		"one packet is lost":              {[]candidate.Outcome{at(0, 0), at(10, 1)}, []candidate.Outcome{at(0, 0), at(10, 0)}, 0},
 		"it drops for seconds":            {[]candidate.Outcome{at(0, 0), at(10, 2)}, []candidate.Outcome{at(0, 0), at(10, 0)}, 1},

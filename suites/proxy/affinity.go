@@ -236,7 +236,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 	check.It(spec.ProxyAffinityClientsIndependent, "leaves clients with different addresses to different pods",
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
-			svc := net.Expose(ctx, exposed("app", sticky(), onNodePorts()))
+			svc, _ := stickyService(ctx, net, "app", pods...) // at no time has it fewer endpoints
 			for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
 				to := onNode(net, 0, svc)
 				if protocol == corev1.ProtocolUDP {

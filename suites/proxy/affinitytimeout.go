@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -39,7 +40,9 @@ type visitors struct {
 	net     *check.Network
 	clients []candidate.Client
 	to      netip.AddrPort
-	met     []candidate.Outcome
+	met     []candidate.Outcome // by each client
+	// backwards is the order in which they come next.
+	backwards bool
 }
 
 // newVisitors exposes a sticky Service and returns clients of it, all by the same node.
@@ -53,16 +56,24 @@ func newVisitors(ctx context.Context, net *check.Network, name string, options .
 	return &visitors{net: net, clients: clients[scouts:], to: to}
 }
 
-// connect lets every client connect once, and returns what it met the last time and what it met now.
+// connect lets every client connect once, and returns what it met the last time and what it met now. They come in opposite order each time: a proxy that deals
+// pods in turn would deal each client the same pod again, or another one, as if it remembered or forgot them.
 func (v *visitors) connect(ctx context.Context) (before, now []candidate.Outcome) {
 	ginkgo.GinkgoHelper()
 	probes := make([]candidate.Probe, len(v.clients))
 	for i, c := range v.clients {
 		probes[i] = candidate.Probe{From: c, To: v.to, Protocol: corev1.ProtocolTCP, Timeout: check.LossTimeout}
 	}
-	before = v.met
-	v.met = nil
-	for i, os := range v.net.Send(ctx, probes...) {
+	if v.backwards {
+		slices.Reverse(probes)
+	}
+	outcomes := v.net.Send(ctx, probes...)
+	if v.backwards {
+		slices.Reverse(outcomes)
+	}
+	v.backwards = !v.backwards
+	before, v.met = v.met, nil
+	for i, os := range outcomes {
 		c := v.clients[i]
 		Expect(os[0].Result).To(Equal(candidate.Answered), "a connection of the client %s, address %d, to %s", c, c.Address, v.to)
 		v.met = append(v.met, os[0])

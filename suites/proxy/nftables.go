@@ -80,7 +80,8 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 
 	check.It(spec.ProxyNftablesUnallocatedRangeAdded, "drops traffic to an address of a range that a ServiceCIDR has added",
 		func(ctx context.Context, net *check.Network) {
-			_, clients := backendsAndClients(ctx, net, "app", net.Node(0))
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
+			settled(ctx, net, pods[0], hosts(net)...) // a proxy that has just started writes everything once more, the new range with it
 			added := netip.MustParsePrefix("10.97.0.9/32")
 			if net.PrimaryFamily() == corev1.IPv6Protocol {
 				added = netip.MustParsePrefix("fd00:10:97::9/128")

@@ -109,7 +109,9 @@ func arrivedOf(ctx context.Context, net *check.Network, changes []*watched) []*a
 			ginkgo.Fail(fmt.Sprintf(
 				"the endpoint of Service %s was exchanged, and %s later the host of %s does not use the new one (%s)", w.svc.Name, took, w.node, now.Result))
 		}
-		w.last = now
+		if now.Result == candidate.Answered { // else it has not shown that the change had not arrived
+			w.last = now
+		}
 	}
 	return found
 }
