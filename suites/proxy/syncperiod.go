@@ -26,6 +26,11 @@ var _ = ginkgo.Describe("syncPeriod", func() {
 				eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name)),
 				nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredByEach(pods...)))
 			net.Expect(ctx, "the Service is created", paths...)
+			begun := time.Now()
+			settled(ctx, net, pods[0], check.Host(node.Name))
+			if took := time.Since(begun); took > net.Patiently(bound/2) {
+				check.Abort("the machine is too slow: an ordinary change took %s to arrive at %s, and rules are to be back within %s", took, node.Name, net.Patiently(bound))
+			}
 			// Changes that others make bring the rules back too: nothing of them may reach the node, and what has reached it must be programmed.
 			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.CutOff))
 			net.Pass(ctx, period)
