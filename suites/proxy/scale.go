@@ -12,19 +12,25 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
+// byWriters runs f(0) … f(n-1), a few at a time: a slow API server gives up requests, those of other checks too, when it has a hundred to answer at once.
+func byWriters(n int, f func(i int)) {
+	const writers = 6
+	check.Concurrently(writers, func(w int) {
+		for i := w; i < n; i += writers {
+			f(i)
+		}
+	})
+}
+
 var _ = ginkgo.Describe("many Services", func() {
 	check.It(spec.ProxyScale, "that all change at a time are followed on every node", check.Long(),
 		func(ctx context.Context, net *check.Network) {
-			const many, writers = 60, 6
+			const many = 60
 			old, clients := backendsAndClients(ctx, net, "old", net.Node(0), net.Node(1))
 			next := net.Backends(ctx, "next", net.Node(1), net.Node(2))
 			services, lists := make([]*corev1.Service, many), make([]*discoveryv1.EndpointSlice, many)
 			all := func(change func(i int)) {
-				check.Concurrently(writers, func(w int) {
-					for i := w; i < many; i += writers {
-						change(i)
-					}
-				})
+				byWriters(many, change)
 				if lists[many-1] == nil { // the goroutine has failed the check
 					check.Abort("a Service was not created")
 				}

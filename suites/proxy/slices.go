@@ -179,7 +179,7 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 		}
 		check.Must(err)
 	})
-	check.Concurrently(n, func(i int) {
+	byWriters(n, func(i int) {
 		p := &made[i]
 		object, err := pods.Create(ctx, &corev1.Pod{
 			ObjectMeta: metav1.ObjectMeta{Name: p.Name, Labels: p.Labels},
