@@ -142,14 +142,32 @@ type scripted struct {
 // forbiddenPath is what the client may not do.
 const forbiddenPath = "/api/v1/namespaces/forbidden/services/there/proxy/"
 
+// otherAnswers are what the API says to requests for these paths, the last one of each again and again.
+var otherAnswers = map[string][]string{
+	forbiddenPath:                       {`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"details":{"kind":"services"}}`},
+	"/api/v1/namespaces/denied/pods":    {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":400,"message":"admission webhook \"no.pods\" denied the request: none here"}`},
+	"/api/v1/namespaces/deaf/pods":      {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"Internal error occurred: failed calling webhook \"no.pods\": EOF"}`},
+	"/api/v1/namespaces/against/pods":   {`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"pods \"a\" is forbidden: ValidatingAdmissionPolicy 'no' with binding 'pods' denied request: no"}`},
+	"/api/v1/namespaces/away/pods":      {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":504,"message":"Timeout: request did not complete"}`},
+	"/api/v1/namespaces/overrun/pods":   {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":429}`, `{"kind":"PodList","apiVersion":"v1","code":200}`},
+	"/api/v1/namespaces/own/proxy/busy": {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":503}`},
+}
+
 func newScripted() *scripted {
 	s := &scripted{}
+	asked := map[string]int{}
 	// Enough of an API for the namespace of a check.
 	api := func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/json")
-		if r.URL.Path == forbiddenPath {
-			w.WriteHeader(http.StatusForbidden)
-			_, _ = io.WriteString(w, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"details":{"kind":"services"}}`)
+		if answers := otherAnswers[r.URL.Path]; answers != nil {
+			s.mu.Lock()
+			answer := answers[min(asked[r.URL.Path], len(answers)-1)]
+			asked[r.URL.Path]++
+			s.mu.Unlock()
+			var status struct{ Code int }
+			_ = json.Unmarshal([]byte(answer), &status)
+			w.WriteHeader(status.Code)
+			_, _ = io.WriteString(w, answer)
 			return
 		}
 		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, "/services") {
@@ -436,6 +454,18 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	it("is undecided by a request that the client may not send", func(ctx context.Context, net *Network) {
 		gomega.Expect(net.Do(ctx, http.MethodGet, forbiddenPath, "", nil).Code).To(gomega.Equal(http.StatusNotFound))
 	}, judged{verdict: Unknown, reason: "GET " + forbiddenPath + ": 403"})
+	for _, namespace := range []string{"denied", "deaf", "against", "away"} {
+		path := "/api/v1/namespaces/" + namespace + "/pods"
+		it("is undecided by an answer that is not the API server's own, "+namespace, func(ctx context.Context, net *Network) {
+			net.Do(ctx, http.MethodGet, path, "", nil)
+		}, judged{verdict: Unknown, reason: "GET " + path + ": "})
+	}
+	it("is decided by the answer that a server gives when it is no longer overloaded", func(ctx context.Context, net *Network) {
+		gomega.Expect(net.Do(ctx, http.MethodGet, "/api/v1/namespaces/overrun/pods", "", nil).Code).To(gomega.Equal(http.StatusOK))
+	}, judged{verdict: Conformant})
+	it("is decided by a backend's answer, whatever it is", func(ctx context.Context, net *Network) {
+		gomega.Expect(net.Do(ctx, http.MethodGet, "/api/v1/namespaces/own/proxy/busy", "", nil).Code).To(gomega.Equal(http.StatusServiceUnavailable))
+	}, judged{verdict: Conformant})
 	it("is undecided where the network answers for every address", func(ctx context.Context, net *Network) {
 		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Answered) }
 		net.Expect(ctx, "nothing", Case{From: Outside("node-2"), To: vip, Want: AnsweredBy(podNamed("a"))})

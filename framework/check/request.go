@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -80,25 +81,25 @@ func (cp *ControlPlane) Path(name string) string {
 // Create creates the Service, in the check's namespace unless it names one.
 func (cp *ControlPlane) Create(ctx context.Context, svc *corev1.Service, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
-	return cp.send(ctx, http.MethodPost, cp.servicePath(svc), "application/json", encode(svc), options...)
+	return cp.Do(ctx, http.MethodPost, cp.servicePath(svc), "application/json", encode(svc), options...)
 }
 
 // Update replaces the Service (PUT).
 func (cp *ControlPlane) Update(ctx context.Context, svc *corev1.Service, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
-	return cp.send(ctx, http.MethodPut, cp.servicePath(svc)+"/"+svc.Name, "application/json", encode(svc), options...)
+	return cp.Do(ctx, http.MethodPut, cp.servicePath(svc)+"/"+svc.Name, "application/json", encode(svc), options...)
 }
 
 // UpdateStatus replaces the status of the Service (PUT on the status subresource).
 func (cp *ControlPlane) UpdateStatus(ctx context.Context, svc *corev1.Service, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
-	return cp.send(ctx, http.MethodPut, cp.servicePath(svc)+"/"+svc.Name+"/status", "application/json", encode(svc), options...)
+	return cp.Do(ctx, http.MethodPut, cp.servicePath(svc)+"/"+svc.Name+"/status", "application/json", encode(svc), options...)
 }
 
 // Patch patches a Service of the check's namespace. body is sent as it stands.
 func (cp *ControlPlane) Patch(ctx context.Context, name string, kind types.PatchType, body string, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
-	return cp.send(ctx, http.MethodPatch, cp.Path(name), string(kind), []byte(body), options...)
+	return cp.Do(ctx, http.MethodPatch, cp.Path(name), string(kind), []byte(body), options...)
 }
 
 // MergePatch applies a JSON merge patch (RFC 7386).
@@ -110,7 +111,7 @@ func (cp *ControlPlane) MergePatch(ctx context.Context, name, body string, optio
 // PatchStatus applies a JSON merge patch to the status subresource.
 func (cp *ControlPlane) PatchStatus(ctx context.Context, name, body string, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
-	return cp.send(ctx, http.MethodPatch, cp.Path(name)+"/status", string(types.MergePatchType), []byte(body), options...)
+	return cp.Do(ctx, http.MethodPatch, cp.Path(name)+"/status", string(types.MergePatchType), []byte(body), options...)
 }
 
 // Apply applies a configuration (YAML or JSON) for a field manager (server-side apply).
@@ -122,19 +123,19 @@ func (cp *ControlPlane) Apply(ctx context.Context, manager, name, body string, o
 // Get reads a Service of the check's namespace.
 func (cp *ControlPlane) Get(ctx context.Context, name string) Answer {
 	ginkgo.GinkgoHelper()
-	return cp.send(ctx, http.MethodGet, cp.Path(name), "", nil)
+	return cp.Do(ctx, http.MethodGet, cp.Path(name), "", nil)
 }
 
 // Delete deletes a Service of the check's namespace.
 func (cp *ControlPlane) Delete(ctx context.Context, name string, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
-	return cp.send(ctx, http.MethodDelete, cp.Path(name), "", nil, options...)
+	return cp.Do(ctx, http.MethodDelete, cp.Path(name), "", nil, options...)
 }
 
 // List lists the Services of the check's namespace.
 func (cp *ControlPlane) List(ctx context.Context, options ...RequestOption) []corev1.Service {
 	ginkgo.GinkgoHelper()
-	a := cp.send(ctx, http.MethodGet, cp.Path(""), "", nil, options...)
+	a := cp.Do(ctx, http.MethodGet, cp.Path(""), "", nil, options...)
 	var list corev1.ServiceList
 	if err := json.Unmarshal(a.Body, &list); err != nil || !a.Accepted() {
 		Abort("%s: no list: %v", a, err)
@@ -152,39 +153,28 @@ func (cp *ControlPlane) Arrange(ctx context.Context, svc *corev1.Service) *corev
 	return a.Service
 }
 
-// Do sends any request and returns any answer but that of a server that knows neither the client nor his rights; path begins with "/". Use it for
-// malformed requests and other resources.
+// Do sends any request and returns any answer of a server in order that knows the client and his rights; path begins with "/". Overload is waited out; the check is
+// unknown if the server cannot be reached or cannot answer, and if others than the API server refuse. Use it for malformed requests and other resources.
 func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
 	if cp.careful && makesLoadBalancer(body, options) {
 		ginkgo.Skip("it would have the cluster make a load balancer, which others could feel and somebody pays for: --allow-disruptive lets it")
 	}
-	a, err := cp.roundTrip(ctx, method, path, contentType, body, options)
-	if err != nil {
-		Abort("%s %s: %v", method, path, err)
-	}
-	// Whoever may not do this learns nothing of the candidate. A refusal of the object itself has causes.
-	if a.Code == http.StatusForbidden && (a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0) {
-		Abort("%s (fixtures/rbac.yaml has the rights that a run needs)", a)
-	}
-	return a
-}
-
-// makesLoadBalancer reports whether the request is about a Service of type LoadBalancer that is left to the load balancers of the cluster: whatever the form of
-// the body, it has the name of the type in it, and that of the field that names an implementation if it leaves the Service to another one.
-func makesLoadBalancer(body []byte, options []RequestOption) bool {
-	query := url.Values{}
-	for _, o := range options {
-		o(query)
-	}
-	return bytes.Contains(body, []byte(corev1.ServiceTypeLoadBalancer)) && !bytes.Contains(body, []byte("loadBalancerClass")) && query.Get("dryRun") == ""
-}
-
-// send is Do for requests that a server in order always decides: overload and unavailability abort the check.
-func (cp *ControlPlane) send(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
-	ginkgo.GinkgoHelper()
 	for {
-		a := cp.Do(ctx, method, path, contentType, body, options...)
+		a, err := cp.roundTrip(ctx, method, path, contentType, body, options)
+		if err != nil {
+			Abort("%s %s: %v", method, path, err)
+		}
+		// Whoever may not do this learns nothing of the candidate. A refusal of the object itself has causes.
+		if a.Code == http.StatusForbidden && (a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0) {
+			Abort("%s (fixtures/rbac.yaml has the rights that a run needs)", a)
+		}
+		if refusedByPolicy(a) {
+			Abort("%s (an admission policy of this cluster refuses that, not its API server)", a)
+		}
+		if strings.Contains(path, "/proxy/") { // a backend's answer
+			return a
+		}
 		switch a.Code {
 		case http.StatusTooManyRequests:
 			pause := retryPause
@@ -202,6 +192,30 @@ func (cp *ControlPlane) send(ctx context.Context, method, path, contentType stri
 		}
 		return a
 	}
+}
+
+// refusedByPolicy reports whether an admission webhook or a ValidatingAdmissionPolicy refused a request, or a webhook was not there to be asked. Their codes are
+// those of other refusals; the texts are kube-apiserver's own.
+func refusedByPolicy(a Answer) bool {
+	if a.Status == nil {
+		return false
+	}
+	for _, text := range []string{`admission webhook "`, `failed calling webhook "`, "ValidatingAdmissionPolicy '"} {
+		if strings.Contains(a.Status.Message, text) {
+			return true
+		}
+	}
+	return false
+}
+
+// makesLoadBalancer reports whether the request is about a Service of type LoadBalancer that is left to the load balancers of the cluster: whatever the form of
+// the body, it has the name of the type in it, and that of the field that names an implementation if it leaves the Service to another one.
+func makesLoadBalancer(body []byte, options []RequestOption) bool {
+	query := url.Values{}
+	for _, o := range options {
+		o(query)
+	}
+	return bytes.Contains(body, []byte(corev1.ServiceTypeLoadBalancer)) && !bytes.Contains(body, []byte("loadBalancerClass")) && query.Get("dryRun") == ""
 }
 
 func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType string, body []byte, options []RequestOption) (Answer, error) {
