@@ -47,6 +47,7 @@ type Cluster struct {
 	access      candidate.Access
 	client      kubernetes.Interface
 	cidrs       []netip.Prefix
+	nodePorts   portRange
 	nodes       []candidate.Node // that are ready and schedulable
 	description candidate.Description
 
@@ -93,6 +94,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err := c.discoverRanges(ctx, client); err != nil {
 		return nil, err
 	}
+	c.nodePorts = refusedNodePorts(ctx, client)
 	stack := spec.SingleStack
 	if len(c.cidrs) == 2 {
 		stack = spec.DualStack
@@ -206,9 +208,10 @@ type controlPlane struct{ cluster *Cluster }
 func (cp *controlPlane) Access() candidate.Access     { return cp.cluster.access }
 func (cp *controlPlane) ServiceCIDRs() []netip.Prefix { return cp.cluster.cidrs }
 
-// NodePorts is the default range: the API does not tell another.
-func (cp *controlPlane) NodePorts() (first, last int) { return 30000, 32767 }
-func (cp *controlPlane) Release()                     {}
+func (cp *controlPlane) NodePorts() (first, last int) {
+	return cp.cluster.nodePorts.first, cp.cluster.nodePorts.last
+}
+func (cp *controlPlane) Release() {}
 func (cp *controlPlane) Restart(context.Context) error {
 	return candidate.Unavailable("a cluster in use is not restarted")
 }

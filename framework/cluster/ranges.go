@@ -7,6 +7,7 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -101,4 +102,38 @@ func refusedRanges(ctx context.Context, client kubernetes.Interface) (cidrs []ne
 		}
 	}
 	return primaryFirst(ctx, client, cidrs)
+}
+
+// portRange is a range of node ports, both ends included.
+type portRange struct{ first, last int }
+
+// defaultNodePorts is the range of a server to which nobody has given another one.
+var defaultNodePorts = portRange{30000, 32767}
+
+// validPorts is how an API server ends its refusal of a node port out of its range (pkg/registry/core/service/portallocator, ErrNotInRange).
+var validPorts = regexp.MustCompile(`The range of valid ports is ([0-9]+)-([0-9]+)`)
+
+// refusedNodePorts has a node port refused that is in no range, of a Service that even without the refusal would not be stored, for its port is 0. It is no dry run: that
+// does not ask for the range. The API does not tell it otherwise; a server that refuses in other words is taken for one with the default range.
+func refusedNodePorts(ctx context.Context, client kubernetes.Interface) portRange {
+	svc := &corev1.Service{
+		ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"},
+		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{NodePort: 65536}}},
+	}
+	services := client.CoreV1().Services(corev1.NamespaceDefault)
+	stored, err := services.Create(ctx, svc, metav1.CreateOptions{})
+	if err == nil {
+		_ = services.Delete(ctx, stored.Name, metav1.DeleteOptions{})
+		return defaultNodePorts
+	}
+	found := validPorts.FindStringSubmatch(err.Error())
+	if found == nil {
+		return defaultNodePorts
+	}
+	first, low := strconv.Atoi(found[1])
+	last, high := strconv.Atoi(found[2])
+	if low != nil || high != nil || first < 1 || last < first || last > 65535 {
+		return defaultNodePorts
+	}
+	return portRange{first, last}
 }

@@ -92,3 +92,39 @@ func TestFurtherRangesAreTold(t *testing.T) {
 		t.Errorf("ranges %v, further ones %v, error %v", c.cidrs, c.description.FurtherServiceCIDRs, err)
 	}
 }
+
+func TestNodePortsOfACluster(t *testing.T) {
+	refusal := func(why string) error {
+		return errors.New(`Service "x" is invalid: spec.ports[0].nodePort: Invalid value: 65536: ` + why)
+	}
+	outside := "provided port is not in the valid range. The range of valid ports is "
+	for name, c := range map[string]struct {
+		refusal error
+		want    portRange
+	}{
+		"default":             {refusal(outside + "30000-32767"), portRange{30000, 32767}},
+		"another":             {refusal(outside + "20000-40000"), portRange{20000, 40000}},
+		"a single port":       {refusal(outside + "40000-40000"), portRange{40000, 40000}},
+		"in other words":      {refusal("no such port"), defaultNodePorts},
+		"no range":            {refusal(outside + "40000-30000"), defaultNodePorts},
+		"more than there are": {refusal(outside + "1-99999999999999999999"), defaultNodePorts},
+		"nothing is refused":  {nil, defaultNodePorts},
+	} {
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset()
+			client.PrependReactor("create", "services", func(action clienttesting.Action) (bool, runtime.Object, error) {
+				svc := action.(clienttesting.CreateAction).GetObject().(*corev1.Service)
+				if svc.Spec.Ports[0].Port != 0 {
+					t.Errorf("a Service that could be stored: %+v", svc.Spec)
+				}
+				return c.refusal != nil, nil, c.refusal
+			})
+			if got := refusedNodePorts(t.Context(), client); got != c.want {
+				t.Errorf("got %v, want %v", got, c.want)
+			}
+			if left, err := client.CoreV1().Services("").List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) > 0 {
+				t.Errorf("left %v, error %v", left, err)
+			}
+		})
+	}
+}
