@@ -200,7 +200,11 @@ func It(id spec.ID, text string, args ...any) {
 		if cidr != "" {
 			full += " [" + cidr + "]"
 		}
-		decorators := []any{labels, ginkgo.NodeTimeout(d.Timeout)}
+		bound := d.Timeout
+		if d.exclusive && setup.Slow {
+			bound += slowLease
+		}
+		decorators := []any{labels, ginkgo.NodeTimeout(bound)}
 		if d.alone {
 			decorators = append(decorators, ginkgo.Serial)
 		}
@@ -215,6 +219,9 @@ func It(id spec.ID, text string, args ...any) {
 		})...)
 	}
 }
+
+// slowLease is how long a check waits for a control plane that a slow one has for itself, besides its own time.
+const slowLease = 10 * time.Minute
 
 // seeded returns a source of random numbers that depends only on the run's seed and the text.
 func seeded(text string) *rand.Rand {

@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"math"
 	"math/big"
 	"net/netip"
 	"slices"
@@ -57,7 +58,8 @@ var _ = ginkgo.Describe("bands", func() {
 // beRandom demands that dynamic addresses come in no order, from every quarter of the upper band and from no other.
 func beRandom(ctx context.Context, cp *check.ControlPlane) {
 	b := check.BandsOf(cp.CIDR())
-	n := max(check.TrialsUntil(0.25), check.OrderedBy())
+	missed := math.Log(check.FalseAlarm/4) / math.Log(3./4) // of so many none is in one of the four quarters
+	n := max(int(math.Ceil(missed)), check.OrderedBy())
 	if b.DynamicCount().Cmp(big.NewInt(int64(4*n))) < 0 {
 		ginkgo.Skip("the range " + cp.CIDR().String() + " is too small for a sample")
 	}

@@ -130,9 +130,9 @@ var _ = ginkgo.Describe("dual-stack allocation", func() {
 		})
 })
 
-// orders is how often a create with two addresses is tried. Which one is allocated first may be left to chance; if it is the
-// one of interest in at least one of eight cases, it is that in one of so many tries, with a probability of 1 - 1e-6.
-const orders = 104
+// orders is how often a create with two addresses is tried. Which one is allocated first may be left to chance; the one of interest is that in at least one of
+// eight cases, and so in one of so many tries.
+var orders = check.TrialsUntil(1. / 8)
 
 // leaveFree lets dual-stack creates fail that name a free address of a family besides a taken one of the other, and demands
 // that the free one can be named afterwards.

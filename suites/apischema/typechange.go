@@ -213,13 +213,10 @@ var _ = ginkgo.Describe("a change of the type", func() {
 
 	check.It(spec.APITypeChangeHoldsClusterIP, "from ExternalName takes the cluster IP for good", func(ctx context.Context, cp *check.ControlPlane) {
 		const services = 50 // what can go wrong is a race, which is not lost every time
-		names := make([]string, services)
-		for i := range names {
-			names[i] = cp.Name("a")
-			cp.Arrange(ctx, check.Service(names[i], check.ExternalName(externalNameHost)))
-		}
 		ips := make([]string, services)
-		for i, name := range names {
+		for i := range ips { // a Service changes right after it was made: the repair of one that is a second old waits
+			name := cp.Name("a")
+			cp.Arrange(ctx, check.Service(name, check.ExternalName(externalNameHost)))
 			a := cp.MergePatch(ctx, name, externalNamePatchTo(corev1.ServiceTypeClusterIP, ""))
 			Expect(a).To(check.BeAccepted())
 			ips[i] = a.Service.Spec.ClusterIP
