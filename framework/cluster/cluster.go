@@ -16,6 +16,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -47,7 +48,7 @@ type Cluster struct {
 	access      candidate.Access
 	client      kubernetes.Interface
 	cidrs       []netip.Prefix
-	nodePorts   portRange
+	nodePorts   utilnet.PortRange
 	nodes       []candidate.Node // that are ready and schedulable
 	description candidate.Description
 
@@ -64,7 +65,7 @@ const patience = 2
 // reachTimeout bounds the first contact with the server.
 const reachTimeout = 10 * time.Second
 
-// Open reads the kubeconfig and asks the server for its version and Service ranges. Nothing is created.
+// Open reads the kubeconfig and asks the server for its version, Service ranges and node ports. Nothing is created.
 func Open(ctx context.Context, o Options) (*Cluster, error) {
 	config, err := load(o.Kubeconfig)
 	if err != nil {
@@ -94,7 +95,9 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	if err := c.discoverRanges(ctx, client); err != nil {
 		return nil, err
 	}
-	c.nodePorts = refusedNodePorts(ctx, client)
+	if c.nodePorts, err = refusedNodePorts(ctx, client); err != nil {
+		return nil, err
+	}
 	stack := spec.SingleStack
 	if len(c.cidrs) == 2 {
 		stack = spec.DualStack
@@ -209,7 +212,7 @@ func (cp *controlPlane) Access() candidate.Access     { return cp.cluster.access
 func (cp *controlPlane) ServiceCIDRs() []netip.Prefix { return cp.cluster.cidrs }
 
 func (cp *controlPlane) NodePorts() (first, last int) {
-	return cp.cluster.nodePorts.first, cp.cluster.nodePorts.last
+	return cp.cluster.nodePorts.Base, cp.cluster.nodePorts.Base + cp.cluster.nodePorts.Size - 1
 }
 func (cp *controlPlane) Release() {}
 func (cp *controlPlane) Restart(context.Context) error {

@@ -7,13 +7,13 @@ import (
 	"net/netip"
 	"regexp"
 	"slices"
-	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/service-conformance/conformance/framework/spec"
@@ -104,18 +104,16 @@ func refusedRanges(ctx context.Context, client kubernetes.Interface) (cidrs []ne
 	return primaryFirst(ctx, client, cidrs)
 }
 
-// portRange is a range of node ports, both ends included.
-type portRange struct{ first, last int }
-
 // defaultNodePorts is the range of a server to which nobody has given another one.
-var defaultNodePorts = portRange{30000, 32767}
+var defaultNodePorts = utilnet.PortRange{Base: 30000, Size: 2768}
 
 // validPorts is how an API server ends its refusal of a node port out of its range (pkg/registry/core/service/portallocator, ErrNotInRange).
-var validPorts = regexp.MustCompile(`The range of valid ports is ([0-9]+)-([0-9]+)`)
+var validPorts = regexp.MustCompile(`The range of valid ports is ([0-9]+-[0-9]+)`)
 
 // refusedNodePorts has a node port refused that is in no range, of a Service that even without the refusal would not be stored, for its port is 0. It is no dry run: that
-// does not ask for the range. The API does not tell it otherwise; a server that refuses in other words is taken for one with the default range.
-func refusedNodePorts(ctx context.Context, client kubernetes.Interface) portRange {
+// does not ask for the range. The API does not tell it otherwise; a server that refuses in other words is taken for one with the default range. The error is that of a
+// server that does not answer.
+func refusedNodePorts(ctx context.Context, client kubernetes.Interface) (utilnet.PortRange, error) {
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{NodePort: 65536}}},
@@ -123,17 +121,16 @@ func refusedNodePorts(ctx context.Context, client kubernetes.Interface) portRang
 	services := client.CoreV1().Services(corev1.NamespaceDefault)
 	stored, err := services.Create(ctx, svc, metav1.CreateOptions{})
 	if err == nil {
-		_ = services.Delete(ctx, stored.Name, metav1.DeleteOptions{})
-		return defaultNodePorts
+		return defaultNodePorts, services.Delete(ctx, stored.Name, metav1.DeleteOptions{})
 	}
-	found := validPorts.FindStringSubmatch(err.Error())
-	if found == nil {
-		return defaultNodePorts
+	var refusal apierrors.APIStatus
+	if !errors.As(err, &refusal) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) {
+		return defaultNodePorts, fmt.Errorf("ask for the node-port range: %w", err)
 	}
-	first, low := strconv.Atoi(found[1])
-	last, high := strconv.Atoi(found[2])
-	if low != nil || high != nil || first < 1 || last < first || last > 65535 {
-		return defaultNodePorts
+	if found := validPorts.FindStringSubmatch(err.Error()); found != nil {
+		if ports, err := utilnet.ParsePortRange(found[1]); err == nil {
+			return *ports, nil
+		}
 	}
-	return portRange{first, last}
+	return defaultNodePorts, nil
 }

@@ -13,6 +13,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 )
@@ -95,20 +97,22 @@ func TestFurtherRangesAreTold(t *testing.T) {
 
 func TestNodePortsOfACluster(t *testing.T) {
 	refusal := func(why string) error {
-		return errors.New(`Service "x" is invalid: spec.ports[0].nodePort: Invalid value: 65536: ` + why)
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Service"}, "x", field.ErrorList{field.Invalid(field.NewPath("spec", "ports").Index(0).Child("nodePort"), 65536, why)})
 	}
 	outside := "provided port is not in the valid range. The range of valid ports is "
 	for name, c := range map[string]struct {
 		refusal error
-		want    portRange
+		want    string
 	}{
-		"default":             {refusal(outside + "30000-32767"), portRange{30000, 32767}},
-		"another":             {refusal(outside + "20000-40000"), portRange{20000, 40000}},
-		"a single port":       {refusal(outside + "40000-40000"), portRange{40000, 40000}},
-		"in other words":      {refusal("no such port"), defaultNodePorts},
-		"no range":            {refusal(outside + "40000-30000"), defaultNodePorts},
-		"more than there are": {refusal(outside + "1-99999999999999999999"), defaultNodePorts},
-		"nothing is refused":  {nil, defaultNodePorts},
+		"default":             {refusal(outside + "30000-32767"), "30000-32767"},
+		"another":             {refusal(outside + "20000-40000"), "20000-40000"},
+		"a single port":       {refusal(outside + "40000-40000"), "40000-40000"},
+		"in other words":      {refusal("no such port"), "30000-32767"},
+		"no range":            {refusal(outside + "40000-30000"), "30000-32767"},
+		"more than there are": {refusal(outside + "1-99999999999999999999"), "30000-32767"},
+		"nothing is refused":  {nil, "30000-32767"},
+		"it does not answer":  {apierrors.NewServiceUnavailable("not now"), ""},
+		"it is not there":     {errors.New("connection refused"), ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			client := fake.NewClientset()
@@ -119,8 +123,8 @@ func TestNodePortsOfACluster(t *testing.T) {
 				}
 				return c.refusal != nil, nil, c.refusal
 			})
-			if got := refusedNodePorts(t.Context(), client); got != c.want {
-				t.Errorf("got %v, want %v", got, c.want)
+			if got, err := refusedNodePorts(t.Context(), client); (err != nil) != (c.want == "") || err == nil && got.String() != c.want {
+				t.Errorf("got %v, error %v, want %q", got, err, c.want)
 			}
 			if left, err := client.CoreV1().Services("").List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) > 0 {
 				t.Errorf("left %v, error %v", left, err)
