@@ -57,6 +57,7 @@ type agent struct {
 
 	mu      sync.Mutex
 	probers map[string]*traffic.Prober // by lease
+	ports   traffic.Ports
 }
 
 // Run runs an agent until it is told to exit, or the context ends. The backends answer before the control server does. An error means that a
@@ -139,7 +140,7 @@ func (a *agent) prober(lease string) *traffic.Prober {
 	defer a.mu.Unlock()
 	p := a.probers[lease]
 	if p == nil {
-		p = &traffic.Prober{}
+		p = &traffic.Prober{Ports: &a.ports}
 		a.probers[lease] = p
 	}
 	return p

@@ -15,7 +15,7 @@ type DataPlaneRequest struct {
 }
 
 // DataPlane is nodes, pods and clients between which traffic can be sent, and the control plane that they belong to. It is
-// leased to one check until Release, which removes every pod and node that the check started. Other checks use the same
+// leased to one check until Release, which removes every pod and node that the check started, and takes back those that were lent. Other checks use the same
 // nodes at the same time; each has pods, extra nodes and a clock of its own. All methods are safe for concurrent use. An error means
 // that the environment failed and says nothing about the candidate; an *UnavailableError, that it cannot offer this.
 type DataPlane interface {
@@ -30,6 +30,9 @@ type DataPlane interface {
 	// that it saw; without ports it is a client only. It returns the pod with its addresses once it answers; the Pod object is then
 	// Running, and Ready unless the pod says otherwise.
 	StartPod(ctx context.Context, pod Pod) (Pod, error)
+	// LendPod lends a pod on a shared node to send from, and to answer on the ports, which are the same for all that are lent. Nothing selects it, for it has no labels. No other
+	// lease has it at the same time; earlier ones may have had it, and after Release others may. What changes a pod (from SetReady to Remove) is not for it.
+	LendPod(ctx context.Context, node string, ports []PodPort) (Pod, error)
 	// SetReady sets the Ready condition of the Pod object, as a readiness probe would.
 	SetReady(ctx context.Context, pod PodName, ready bool) error
 	// AnswerReadiness lets the pod answer its readiness probe so from now on, and returns at once: that the Ready condition follows is up to
@@ -120,7 +123,7 @@ type PodPort struct {
 
 // Client is where a probe is sent from; exactly one of Pod, Node and Gateway is set.
 type Client struct {
-	// Pod sends from a pod of the check.
+	// Pod sends from a pod that the check has started, or that was lent to it.
 	Pod PodName `json:"pod,omitzero"`
 	// Node sends from the host network of a node.
 	Node string `json:"node,omitempty"`

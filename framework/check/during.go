@@ -85,7 +85,7 @@ func (n *Network) ownAddress(ctx context.Context, from candidate.Client, like ne
 	pod, started := n.steady[node]
 	n.mu.Unlock()
 	if !started {
-		pod = n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("control")}, Node: node})
+		pod = n.borrow(ctx, node)
 		n.mu.Lock()
 		n.steady[node] = pod
 		n.mu.Unlock()

@@ -412,13 +412,14 @@ func byStranger(o candidate.Outcome) bool { return o.Result == candidate.Answere
 // closedPort is a port on which no backend answers.
 const closedPort = 9
 
-// controlPod is a pod of the check that answers the protocol on BackendPort, on another node than the client; it starts one if there is none.
+// controlPod is a pod of the check's own that answers the protocol on BackendPort, on another node than the client; it starts one if there is none. One that is lent
+// would not do: a network may keep namespaces apart, or be late with new pods.
 func (n *Network) controlPod(ctx context.Context, from candidate.Client, protocol corev1.Protocol) candidate.Pod {
 	ginkgo.GinkgoHelper()
 	own := n.nodeOf(from)
 	n.mu.Lock()
 	i := slices.IndexFunc(n.pods, func(p candidate.Pod) bool {
-		return !p.HostNetwork && p.Node != own && slices.ContainsFunc(p.Ports, func(q candidate.PodPort) bool { return q.Protocol == protocol && q.Number == BackendPort })
+		return !n.lent[p.PodName] && !p.HostNetwork && p.Node != own && slices.ContainsFunc(p.Ports, func(q candidate.PodPort) bool { return q.Protocol == protocol && q.Number == BackendPort })
 	})
 	var pod candidate.Pod
 	if i >= 0 {

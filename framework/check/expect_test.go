@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -229,6 +230,13 @@ func (p *scriptedPlane) StartPod(_ context.Context, pod candidate.Pod) (candidat
 	return pod, nil
 }
 
+func (p *scriptedPlane) LendPod(ctx context.Context, node string, ports []candidate.PodPort) (candidate.Pod, error) {
+	p.mu.Lock()
+	name := candidate.PodName{Namespace: "elsewhere", Name: node + "-client-" + strconv.Itoa(1+len(p.pods))}
+	p.mu.Unlock()
+	return p.StartPod(ctx, candidate.Pod{PodName: name, Node: node, Ports: ports})
+}
+
 func (p *scriptedPlane) Pass(_ context.Context, d time.Duration) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -370,7 +378,7 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 			return script.honest(p)
 		}
 		net.Expect(ctx, "nothing", Case{From: net.ClientPod(ctx, "node-0"), To: vip, Protocol: corev1.ProtocolUDP, Want: AnsweredBy(podNamed("a"))})
-	}, judged{verdict: Unknown, reason: "positive control: the client in the pod client-"})
+	}, judged{verdict: Unknown, reason: "positive control: the client in the pod node-0-client-"})
 	it("that is silent is not proven by a client that reaches itself alone", func(ctx context.Context, net *Network) {
 		self := net.ClientPod(ctx, "node-1")
 		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
@@ -380,7 +388,7 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 			return script.honest(p)
 		}
 		net.Expect(ctx, "nothing", Case{From: self, To: vip, Want: Dropped()})
-	}, judged{verdict: Unknown, reason: "positive control: the client in the pod client-"})
+	}, judged{verdict: Unknown, reason: "positive control: the client in the pod node-1-client-"})
 	lossy := func(every int, patient bool) func(candidate.Probe, int) candidate.Outcome {
 		sent := 0
 		return func(p candidate.Probe, _ int) candidate.Outcome {

@@ -29,7 +29,8 @@ type Network struct {
 	patience int
 
 	mu        sync.Mutex
-	pods      []candidate.Pod          // that answer, for controls
+	pods      []candidate.Pod // that answer, for controls
+	lent      map[candidate.PodName]bool
 	addresses []netip.Addr             // of ExternalAddress
 	steady    map[string]candidate.Pod // for controls of During, by node
 	saidOf    map[route]string         // what clients are told of addresses that nobody has
@@ -47,7 +48,7 @@ var defaultPorts = []candidate.PodPort{
 func newNetwork(cp *ControlPlane, plane candidate.DataPlane, what candidate.Description) *Network {
 	return &Network{
 		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: max(1, what.Patience),
-		addresses: slices.Clone(plane.ExternalAddresses()), exposed: map[string]bool{}, saidOf: map[route]string{}, steady: map[string]candidate.Pod{},
+		addresses: slices.Clone(plane.ExternalAddresses()), lent: map[candidate.PodName]bool{}, exposed: map[string]bool{}, saidOf: map[route]string{}, steady: map[string]candidate.Pod{},
 	}
 }
 
@@ -139,10 +140,29 @@ func (n *Network) Backends(ctx context.Context, app string, nodes ...string) []c
 	return pods
 }
 
-// ClientPod starts a pod on the node to send from.
+// ClientPod is a pod on the node to send from. On a shared node it is lent: it answers nobody but controls, and earlier checks may have sent from it.
 func (n *Network) ClientPod(ctx context.Context, node string) candidate.Client {
 	ginkgo.GinkgoHelper()
+	if n.shares(node) {
+		return From(n.borrow(ctx, node))
+	}
 	return From(n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("client")}, Node: node}))
+}
+
+// shares reports whether the node is one that checks share.
+func (n *Network) shares(node string) bool {
+	return slices.ContainsFunc(n.plane.Nodes(), func(shared candidate.Node) bool { return shared.Name == node })
+}
+
+// borrow returns a pod on a shared node that was lent to the check.
+func (n *Network) borrow(ctx context.Context, node string) candidate.Pod {
+	ginkgo.GinkgoHelper()
+	lent, err := n.plane.LendPod(ctx, node, defaultPorts)
+	mustOffer(err, "lend a pod on %s", node)
+	n.mu.Lock()
+	n.pods, n.lent[lent.PodName] = append(n.pods, lent), true
+	n.mu.Unlock()
+	return lent
 }
 
 // SetReady makes the pod ready or unready.

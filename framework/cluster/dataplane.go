@@ -32,8 +32,8 @@ func (c *Cluster) withoutDataPlane() error {
 	return nil
 }
 
-// DataPlane implements candidate.Candidate: pods of the agent in the namespace of the check, and one in the host network of each node that a client is on,
-// which all leases share.
+// DataPlane implements candidate.Candidate: pods of the agent in the namespace of the check, some that are lent from check to check, and one in
+// the host network of each node that a client is on, which all leases share.
 func (c *Cluster) DataPlane(_ context.Context, request candidate.DataPlaneRequest) (candidate.DataPlane, error) {
 	if err := c.withoutDataPlane(); err != nil {
 		return nil, err
@@ -41,7 +41,7 @@ func (c *Cluster) DataPlane(_ context.Context, request candidate.DataPlaneReques
 	if request.DualStack && len(c.cidrs) < 2 {
 		return nil, candidate.Unavailable("the cluster is single-stack")
 	}
-	d := &dataPlane{controlPlane: controlPlane{c}, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1)), pods: map[candidate.PodName]*pod{}}
+	d := &dataPlane{controlPlane: controlPlane{c}, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1)), pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}}
 	if c.options.Outside != nil {
 		d.addresses = c.external.Take()
 	}
@@ -56,6 +56,7 @@ type dataPlane struct {
 
 	mu   sync.Mutex
 	pods map[candidate.PodName]*pod // nil once released
+	lent map[candidate.PodName]*pod
 }
 
 var _ candidate.DataPlane = (*dataPlane)(nil)
@@ -138,9 +139,14 @@ func (d *dataPlane) client(ctx context.Context, from candidate.Client) (*agent.C
 	case from.Node != "":
 		return d.cluster.host(ctx, from.Node)
 	}
-	p, err := d.pod(from.Pod)
-	if err != nil {
-		return nil, err
+	d.mu.Lock()
+	p := d.lent[from.Pod]
+	d.mu.Unlock()
+	if p == nil {
+		var err error
+		if p, err = d.pod(from.Pod); err != nil {
+			return nil, err
+		}
 	}
 	return p.agent, nil
 }
@@ -191,17 +197,23 @@ func conditions(ready, serving, terminating *bool) string {
 	return strings.Join(words, ", ")
 }
 
-// Release implements candidate.ControlPlane: it removes the pods of the lease.
+// Release implements candidate.ControlPlane: it removes the pods of the lease, and takes back those that were lent.
 func (d *dataPlane) Release() {
 	d.mu.Lock()
-	pods := d.pods
-	d.pods = nil
+	pods, lent := d.pods, d.lent
+	d.pods, d.lent = nil, nil
 	d.mu.Unlock()
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	var gone sync.WaitGroup
 	for _, p := range pods {
 		gone.Go(func() { _ = p.remove(ctx) }) // the namespace goes with the check, and with it what remained
+	}
+	for _, p := range lent {
+		gone.Go(func() {
+			_ = p.agent.End(ctx, d.id) // connections that stay open harm nobody
+			d.cluster.hosts.idle.Return(p.Node, p)
+		})
 	}
 	gone.Go(func() { d.cluster.endLease(ctx, d.id) })
 	gone.Wait()

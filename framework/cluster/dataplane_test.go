@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,5 +127,47 @@ func TestPodsAreRestricted(t *testing.T) {
 	}
 	if o.Labels["app"] != "x" || o.Labels[candidate.RunLabel] != "run" || *o.Spec.AutomountServiceAccountToken {
 		t.Errorf("labels %v, token of the service account %t", o.Labels, *o.Spec.AutomountServiceAccountToken)
+	}
+}
+
+// TestAPodThatDoesNotAnswerIsNotLentAgain: a kubelet may end a pod, and all that sends from it later would know nothing.
+func TestAPodThatDoesNotAnswerIsNotLentAgain(t *testing.T) {
+	var mu sync.Mutex
+	var requests []string
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		mu.Lock()
+		defer mu.Unlock()
+		requests = append(requests, r.Method+" "+r.URL.Path)
+		if strings.Contains(r.URL.Path, "http:ended:") {
+			http.Error(w, "no such container", http.StatusBadGateway)
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte("{}"))
+	}))
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &Cluster{client: client}
+	for _, name := range []string{"ended", "runs"} {
+		pn := candidate.PodName{Namespace: "hosts", Name: name}
+		c.hosts.idle.Return("node", &pod{Pod: candidate.Pod{PodName: pn, Node: "node"}, cluster: c, agent: c.agentOf(pn, controlPort)})
+	}
+	d := &dataPlane{controlPlane: controlPlane{c}, id: "1", pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}}
+	lent, err := d.LendPod(t.Context(), "node", nil)
+	if err != nil || lent.Name != "runs" {
+		t.Fatalf("pod %q is lent (%v), not the one that runs", lent.Name, err)
+	}
+	if deleted := "DELETE /api/v1/namespaces/hosts/pods/ended"; !slices.Contains(requests, deleted) {
+		t.Errorf("the pod that has ended stays: %v", requests)
+	}
+	d.Release()
+	if again, _, found := c.hosts.idle.Take("node"); !found || again.Name != "runs" {
+		t.Errorf("after the lease %v is idle", again)
+	}
+	if _, _, found := c.hosts.idle.Take("node"); found {
+		t.Error("the pod that has ended is idle")
 	}
 }

@@ -14,13 +14,14 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// hosts are the agents that all leases share: one in the host network of each node that a client was asked for on, and one that asks the DNS. They start when they
-// are first needed.
+// hosts are the agents that leases share: one in the host network of each node that a client was asked for on, one that asks the DNS, and those that are lent to one
+// lease after the other. They start when they are first needed.
 type hosts struct {
 	mu      sync.Mutex
 	agents  map[string]*started // by node; "" is the one that asks the DNS
 	tried   bool                // the namespace may exist
 	created bool                // it exists
+	idle    candidate.IdlePods[*pod]
 }
 
 // started is an agent, or why there is none.

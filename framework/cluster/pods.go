@@ -62,7 +62,7 @@ func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate
 	d.mu.Lock()
 	if d.pods == nil {
 		d.mu.Unlock()
-		return candidate.Pod{}, errors.New("the data plane was released")
+		return candidate.Pod{}, errReleased
 	}
 	d.pods[p.PodName] = p // also while it starts, so that Release finds it
 	d.mu.Unlock()
@@ -71,6 +71,50 @@ func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate
 	}
 	return p.Pod, nil
 }
+
+// LendPod implements candidate.DataPlane. The pods end with the run.
+func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.PodPort) (candidate.Pod, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return candidate.Pod{}, err
+		}
+		p, number, found := d.cluster.hosts.idle.Take(node)
+		if found && !p.stillAnswers(ctx) {
+			_ = p.remove(context.WithoutCancel(ctx)) // what a kubelet has ended is lent to nobody
+			continue
+		}
+		if !found {
+			if err := d.cluster.ensureHostNamespace(ctx); err != nil {
+				return candidate.Pod{}, err
+			}
+			name := candidate.PodName{Namespace: d.cluster.hostNamespace(), Name: fmt.Sprintf("%s-client-%d", node, number)}
+			p = &pod{Pod: candidate.Pod{PodName: name, Node: node, Ports: ports}, cluster: d.cluster}
+			if err := p.start(ctx); err != nil {
+				_ = p.remove(context.WithoutCancel(ctx)) // the error that matters is the first one
+				return candidate.Pod{}, err
+			}
+		}
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		if d.lent == nil {
+			d.cluster.hosts.idle.Return(node, p)
+			return candidate.Pod{}, errReleased
+		}
+		d.lent[p.PodName] = p
+		return p.Pod, nil
+	}
+}
+
+var errReleased = errors.New("the data plane was released")
+
+// stillAnswers asks an agent that has answered before.
+func (p *pod) stillAnswers(ctx context.Context) bool {
+	ctx, cancel := context.WithTimeout(ctx, answerTimeout)
+	defer cancel()
+	return p.agent.Ready(ctx, true) == nil
+}
+
+const answerTimeout = 10 * time.Second
 
 // start creates the pod and waits until its agent answers and the API says of its readiness what was asked for.
 func (p *pod) start(ctx context.Context) error {

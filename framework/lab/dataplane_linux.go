@@ -50,6 +50,8 @@ type world struct {
 	mu       sync.Mutex
 	outside  map[*node]*network.Outside
 	external candidate.ExternalAddresses
+	idle     candidate.IdlePods[*pod]
+	ports    traffic.Ports
 }
 
 // DataPlane implements candidate.Candidate. All leases share the nodes of one cluster, which the first one starts.
@@ -63,8 +65,8 @@ func (l *Lab) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest) (cand
 	}
 	return &dataPlane{
 		controlPlane: controlPlane{ranges: w.server.ranges, server: w.server}, world: w,
-		pods: map[candidate.PodName]*pod{}, extra: map[string]*node{},
-		addresses: w.external.Take(),
+		pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, extra: map[string]*node{},
+		addresses: w.external.Take(), prober: traffic.Prober{Ports: &w.ports},
 	}, nil
 }
 
@@ -200,6 +202,9 @@ func (w *world) stop() {
 			n.stopProxy()
 		}
 	}
+	for _, p := range w.idle.TakeAll() {
+		p.stop()
+	}
 	w.dns.stop(w.lab.dir)
 	if w.controllers != nil {
 		w.controllers.kill()
@@ -255,7 +260,8 @@ type dataPlane struct {
 	prober traffic.Prober
 
 	mu    sync.Mutex
-	pods  map[candidate.PodName]*pod
+	pods  map[candidate.PodName]*pod // nil once released
+	lent  map[candidate.PodName]*pod
 	extra map[string]*node
 }
 
@@ -288,13 +294,16 @@ func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {
 	}
 }
 
-// Release implements candidate.ControlPlane: it removes the pods and nodes of the lease.
+// Release implements candidate.ControlPlane: it removes the pods and nodes of the lease, and takes back those that were lent.
 func (d *dataPlane) Release() {
 	d.mu.Lock()
-	pods, extra := d.pods, d.extra
-	d.pods, d.extra = nil, nil
+	pods, lent, extra := d.pods, d.lent, d.extra
+	d.pods, d.lent, d.extra = nil, nil, nil
 	d.mu.Unlock()
 	d.prober.Close()
+	for _, p := range lent {
+		d.world.idle.Return(p.Node, p)
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	var gone sync.WaitGroup

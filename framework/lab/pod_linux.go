@@ -55,11 +55,40 @@ func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.pods == nil {
-		return candidate.Pod{}, errors.New("the data plane was released")
+		return candidate.Pod{}, errReleased
 	}
 	d.pods[p.PodName] = p
 	return p.Pod, nil
 }
+
+// LendPod implements candidate.DataPlane. The pods end with the lab.
+func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.PodPort) (_ candidate.Pod, err error) {
+	p, number, found := d.world.idle.Take(node)
+	if !found {
+		n, err := d.node(node)
+		if err != nil {
+			return candidate.Pod{}, err
+		}
+		name := candidate.PodName{Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-client-%d", node, number)}
+		if p, err = n.startPod(candidate.Pod{PodName: name, Node: node, Ports: ports}); err != nil {
+			return candidate.Pod{}, err
+		}
+		if err := p.register(ctx); err != nil {
+			_ = p.remove(context.WithoutCancel(ctx)) // the error that matters is the first one
+			return candidate.Pod{}, err
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.lent == nil {
+		d.world.idle.Return(node, p)
+		return candidate.Pod{}, errReleased
+	}
+	d.lent[p.PodName] = p
+	return p.Pod, nil
+}
+
+var errReleased = errors.New("the data plane was released")
 
 // startPod makes the network of a pod and a backend in it. The API does not know of it yet.
 func (n *node) startPod(as candidate.Pod) (_ *pod, err error) {
@@ -133,7 +162,18 @@ func readiness(ready bool) []corev1.PodCondition {
 	}
 }
 
-// pod finds a pod of the lease.
+// sender finds a pod that the lease may send from: its own, or one that was lent to it.
+func (d *dataPlane) sender(name candidate.PodName) (*pod, error) {
+	d.mu.Lock()
+	p := d.lent[name]
+	d.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	return d.pod(name)
+}
+
+// pod finds a pod that the lease has started.
 func (d *dataPlane) pod(name candidate.PodName) (*pod, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

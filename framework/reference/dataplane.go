@@ -49,7 +49,7 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 	}
 	d := &dataPlane{
 		controlPlane: &controlPlane{server: r.world.server, cidrs: DefaultServiceCIDRs, ports: ports, release: func() {}},
-		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{},
+		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{},
 	}
 	d.addresses = d.world.external.Take()
 	return d, nil
@@ -64,6 +64,7 @@ type dataPlane struct {
 	// What follows is guarded by the lock of the world.
 	now   time.Time
 	pods  map[candidate.PodName]*pod
+	lent  map[candidate.PodName]*pod
 	nodes map[string]*host // of its own
 	flows map[flowKey]*flow
 	ports uint16 // counts source ports
@@ -97,6 +98,10 @@ func (d *dataPlane) Release() {
 		for _, p := range d.pods {
 			_ = w.removePod(p) // that it is gone already is no matter
 		}
+		for _, p := range d.lent {
+			w.idle.Return(p.Node, p)
+		}
+		d.lent = nil
 		for _, h := range d.nodes {
 			_ = w.removeNode(h)
 		}
@@ -171,6 +176,25 @@ func (d *dataPlane) StartPod(_ context.Context, as candidate.Pod) (candidate.Pod
 	}
 	d.pods[p.PodName] = p
 	d.advance()
+	return p.Pod, nil
+}
+
+// LendPod implements candidate.DataPlane.
+func (d *dataPlane) LendPod(_ context.Context, node string, ports []candidate.PodPort) (candidate.Pod, error) {
+	d.world.mu.Lock()
+	defer d.world.mu.Unlock()
+	if d.lent == nil {
+		return candidate.Pod{}, errors.New("the data plane was released")
+	}
+	p, number, found := d.world.idle.Take(node)
+	if !found {
+		name := candidate.PodName{Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-client-%d", node, number)}
+		var err error
+		if p, err = d.world.startPod(candidate.Pod{PodName: name, Node: node, Ports: ports}); err != nil {
+			return candidate.Pod{}, err
+		}
+	}
+	d.lent[p.PodName] = p
 	return p.Pod, nil
 }
 

@@ -339,3 +339,26 @@ func TestReleaseTakesPodsAndNodesAway(t *testing.T) {
 	_, err = other.AddNode(t.Context(), candidate.Node{Name: "own"}, candidate.ProxyConfiguration{})
 	b.Expect(err).NotTo(HaveOccurred(), "the name is free again")
 }
+
+func TestPodsAreLentToOneLeaseAfterTheOther(t *testing.T) {
+	b := newBench(t)
+	b.backend("one", "node-2")
+	s := b.service(nil)
+	ports := []candidate.PodPort{{Protocol: corev1.ProtocolTCP, Number: 8080}}
+	first, err := b.LendPod(t.Context(), "node-1", ports)
+	b.Expect(err).NotTo(HaveOccurred())
+	other, err := b.reference.DataPlane(t.Context(), candidate.DataPlaneRequest{})
+	b.Expect(err).NotTo(HaveOccurred())
+	defer other.Release()
+	second, err := other.LendPod(t.Context(), "node-1", ports)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(second.PodName).NotTo(Equal(first.PodName), "the first one is in use")
+	probe := candidate.Probe{From: candidate.Client{Pod: first.PodName}, To: at(s.Spec.ClusterIP, 80), Protocol: corev1.ProtocolTCP}
+	b.Expect(b.podsOf(b.send(probe))).To(Equal([]string{"one"}))
+	_, err = other.Send(t.Context(), []candidate.Probe{probe})
+	b.Expect(err).To(HaveOccurred(), "it was not lent to this lease")
+	b.Release()
+	third, err := other.LendPod(t.Context(), "node-1", ports)
+	b.Expect(err).NotTo(HaveOccurred())
+	b.Expect(third).To(Equal(first), "nobody had it any more")
+}

@@ -59,6 +59,9 @@ func (d *dataPlane) sender(c candidate.Client) (sender, error) {
 	}
 	p := d.pods[c.Pod]
 	if p == nil {
+		p = d.lent[c.Pod]
+	}
+	if p == nil {
 		return sender{}, fmt.Errorf("there is no pod %s of this lease", c.Pod)
 	}
 	return sender{addresses: p.Addresses, entry: p.host, pod: p, inside: true}, nil

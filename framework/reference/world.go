@@ -38,6 +38,7 @@ type world struct {
 	byAddr   map[netip.Addr]*pod
 	indexes  map[int]bool // of nodes
 	external candidate.ExternalAddresses
+	idle     candidate.IdlePods[*pod]
 	told     map[string]*corev1.Service // to containers, for a fault
 }
 

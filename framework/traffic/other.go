@@ -28,7 +28,7 @@ func (s *Server) Ports() []candidate.PodPort { return nil }
 func (s *Server) Close() {}
 
 // Prober sends probes; on Linux only.
-type Prober struct{}
+type Prober struct{ Ports *Ports }
 
 // Send returns outcomes that are Broken.
 func (p *Prober) Send(_ context.Context, _ Namespace, probe candidate.Probe, _ netip.Addr) []candidate.Outcome {

@@ -32,11 +32,14 @@ const (
 // Prober sends probes. It holds the connections that probes name, so it belongs to one lease of a data plane. The zero value is ready
 // to use; all methods are safe for concurrent use.
 type Prober struct {
+	// Ports, unless it is nil, chooses the source ports for this prober and others that send for the same clients.
+	Ports *Ports
+
 	mu     sync.Mutex
 	closed bool
 	named  map[connectionName]*connection
 	flows  map[flow]bool
-	fresh  map[candidate.Client]int // the source port of the last shot that left the choice to the prober
+	own    Ports // without others
 }
 
 // connectionName names a connection: clients have names of their own.
@@ -179,7 +182,7 @@ func (p *Prober) establish(ctx context.Context, in Namespace, c *connection, pro
 	for try := 0; ; try++ {
 		from := source
 		if from.Port() == 0 {
-			from = netip.AddrPortFrom(source.Addr(), p.freshPort(probe.From))
+			from = netip.AddrPortFrom(source.Addr(), p.ports().next(probe.From))
 		}
 		if probe.Protocol == corev1.ProtocolUDP {
 			if err := p.claim(c, flow{probe.From, from, probe.To}); err != nil {
@@ -209,29 +212,14 @@ func (p *Prober) establish(ctx context.Context, in Namespace, c *connection, pro
 	return nil
 }
 
-// The ports that freshPort takes in turn: those that kernels take by default.
-const (
-	firstFreshPort = 32768
-	freshPorts     = 28232
-)
-
 // triesForPort is how many ports are tried that somebody else in the namespace has taken.
 const triesForPort = 16
 
-// freshPort returns a source port that the client has not used for as long as there are others. The kernel would choose at random, and hit a flow
-// that conntrack still remembers with the backend that it had, or a connection of which a backend has not seen the end.
-func (p *Prober) freshPort(from candidate.Client) uint16 {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.fresh == nil {
-		p.fresh = map[candidate.Client]int{}
+func (p *Prober) ports() *Ports {
+	if p.Ports != nil {
+		return p.Ports
 	}
-	last, used := p.fresh[from]
-	if !used {
-		last = rand.IntN(freshPorts)
-	}
-	p.fresh[from] = (last + 1) % freshPorts
-	return uint16(firstFreshPort + p.fresh[from])
+	return &p.own
 }
 
 // claim takes a flow for the connection, until release.

@@ -3,49 +3,16 @@ package proxy
 import (
 	"context"
 	"fmt"
-	"math/big"
 	"net/netip"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
 )
-
-// allocated are the virtual IPs that Services have.
-func allocated(ctx context.Context, net *check.Network) map[string]bool {
-	ginkgo.GinkgoHelper()
-	all, err := net.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	check.Must(err)
-	taken := map[string]bool{}
-	for _, s := range all.Items {
-		for _, a := range s.Spec.ClusterIPs {
-			taken[a] = true
-		}
-	}
-	return taken
-}
-
-// unallocated returns an address of the Service range that no Service has. It is one that the server does not choose by itself while others
-// are left.
-func unallocated(ctx context.Context, net *check.Network) netip.Addr {
-	ginkgo.GinkgoHelper()
-	bands, taken := check.BandsOf(net.CIDR()), allocated(ctx, net)
-	if bands.Offset == 0 {
-		check.Abort("the Service range %s has no static band", net.CIDR())
-	}
-	for range 100 {
-		if a := check.Add(bands.First, big.NewInt(net.Rand().Int64N(int64(bands.Offset)))); !taken[a.String()] {
-			return a
-		}
-	}
-	check.Abort("no address of the static band of %s is free", net.CIDR())
-	return netip.Addr{}
-}
 
 var _ = ginkgo.Describe("the nftables mode", func() {
 	check.It(spec.ProxyNftablesUnusedPortRejected, "rejects traffic to a port of a cluster IP that the Service does not have",
@@ -65,7 +32,7 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 	check.It(spec.ProxyNftablesUnallocatedAddressDropped, "drops traffic to an address of the Service range that no Service has",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
-			a := unallocated(ctx, net)
+			a := unallocated(ctx, net, net.CIDR())
 			free := once(eachWay(netip.AddrPortFrom(a, exposedPort), check.Dropped(), clients[0], check.Host(net.Node(1)), check.Outside(net.Node(2))))
 			net.Expect(ctx, "no Service has "+a.String(), free...)
 			if allocated(ctx, net)[a.String()] {

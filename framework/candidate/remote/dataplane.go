@@ -44,6 +44,10 @@ var methods = map[string]func(context.Context, candidate.DataPlane, *arguments, 
 		r.Pod, err = p.StartPod(ctx, a.Pod)
 		return err
 	},
+	"lend-pod": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
+		r.Pod, err = p.LendPod(ctx, a.Node.Name, a.Pod.Ports)
+		return err
+	},
 	"set-ready": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
 		return p.SetReady(ctx, a.Name, a.Ready)
 	},
@@ -153,6 +157,11 @@ func (d *dataPlane) do(ctx context.Context, method string, in arguments) (result
 
 func (d *dataPlane) StartPod(ctx context.Context, pod candidate.Pod) (candidate.Pod, error) {
 	r, err := d.do(ctx, "start-pod", arguments{Pod: pod})
+	return r.Pod, err
+}
+
+func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.PodPort) (candidate.Pod, error) {
+	r, err := d.do(ctx, "lend-pod", arguments{Node: candidate.Node{Name: node}, Pod: candidate.Pod{Ports: ports}})
 	return r.Pod, err
 }
 

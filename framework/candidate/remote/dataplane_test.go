@@ -64,6 +64,9 @@ func (r *recorder) ExternalAddresses() []netip.Addr { return r.addresses }
 func (r *recorder) StartPod(_ context.Context, pod candidate.Pod) (candidate.Pod, error) {
 	return r.pod, r.note("StartPod", pod)
 }
+func (r *recorder) LendPod(_ context.Context, node string, ports []candidate.PodPort) (candidate.Pod, error) {
+	return r.pod, r.note("LendPod", node, ports)
+}
 func (r *recorder) SetReady(_ context.Context, pod candidate.PodName, ready bool) error {
 	return r.note("SetReady", pod, ready)
 }
@@ -206,6 +209,10 @@ func methodsOf(t *testing.T) map[string]method {
 	return map[string]method{
 		"StartPod": {
 			call{"StartPod", []any{pod}}, func(ctx context.Context, p plane) (any, error) { return p.StartPod(ctx, pod) },
+			func(r *recorder) any { return r.pod },
+		},
+		"LendPod": {
+			call{"LendPod", []any{node.Name, pod.Ports}}, func(ctx context.Context, p plane) (any, error) { return p.LendPod(ctx, node.Name, pod.Ports) },
 			func(r *recorder) any { return r.pod },
 		},
 		"SetReady": {

@@ -173,12 +173,15 @@ func (s *Server) release(_ http.ResponseWriter, r *http.Request) {
 // Client is a candidate that lives in another process.
 type Client struct {
 	url         string
+	http        *http.Client
 	description candidate.Description
 }
 
 // Dial connects to a Server.
 func Dial(url string) (*Client, error) {
-	c := &Client{url: strings.TrimSuffix(url, "/")}
+	transport := http.DefaultTransport.(*http.Transport).Clone()
+	transport.MaxIdleConnsPerHost = transport.MaxIdleConns // a check sends much at a time
+	c := &Client{url: strings.TrimSuffix(url, "/"), http: &http.Client{Transport: transport}}
 	return c, c.call(context.Background(), http.MethodGet, "/description", nil, &c.description)
 }
 
@@ -195,7 +198,7 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	if err != nil {
 		return err
 	}
-	response, err := http.DefaultClient.Do(request)
+	response, err := c.http.Do(request)
 	if err != nil {
 		return fmt.Errorf("the program that holds the candidate does not answer: %w", err)
 	}
@@ -203,10 +206,11 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 	if response.StatusCode != http.StatusOK {
 		return fmt.Errorf("%s %s: %s", method, path, response.Status)
 	}
-	if out == nil {
-		return nil
+	answer, err := io.ReadAll(response.Body) // to its end, or the connection could not be used again
+	if err != nil || out == nil {
+		return err
 	}
-	return json.NewDecoder(response.Body).Decode(out)
+	return json.Unmarshal(answer, out)
 }
 
 // Settings reads what the server was started with.

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"sync"
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
@@ -60,17 +61,19 @@ func setSysctls(sets ...map[string]string) error {
 	return nil
 }
 
+// processNamespace is the namespace of every thread that nobody has locked.
+var processNamespace = sync.OnceValues(netns.Get)
+
 // onThreadOf runs f on a thread of its own, which comes back to the namespace where it was or ends.
 func onThreadOf(f func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
-		origin, err := netns.Get()
+		origin, err := processNamespace()
 		if err != nil {
 			done <- err
 			return
 		}
-		defer origin.Close()
 		err = f()
 		if netns.Set(origin) == nil {
 			runtime.UnlockOSThread() // else the runtime ends the thread with this goroutine
