@@ -55,8 +55,8 @@ var _ = ginkgo.Describe("the DNS name of a Service", func() {
 			net.Unexpose(ctx, app.Name)
 			net.ExpectRecords(ctx, "a Service is deleted",
 				check.Ask(primaryType(net), nameOf(app), check.NoRecords()), named(net, ports), named(net, empty))
-			// Its address is taken, so that the next one has another.
-			net.Expose(ctx, exposed("other", check.WithClusterIP(app.Spec.ClusterIP)))
+			// Its address is taken, so that the next one has another; by somebody else already where this is refused.
+			net.Create(ctx, exposed("other", check.WithClusterIP(app.Spec.ClusterIP)))
 			net.ExpectRecords(ctx, "a Service of the same name is created", named(net, net.Expose(ctx, exposed("app"))), named(net, ports))
 		})
 
