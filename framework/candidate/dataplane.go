@@ -30,8 +30,9 @@ type DataPlane interface {
 	// that it saw; without ports it is a client only. It returns the pod with its addresses once it answers; the Pod object is then
 	// Running, and Ready unless the pod says otherwise.
 	StartPod(ctx context.Context, pod Pod) (Pod, error)
-	// LendPod lends a pod on a shared node to send from, and to answer on the ports, which are the same for all that are lent. Nothing selects it, for it has no labels. No other
-	// lease has it at the same time; earlier ones may have had it, and after Release others may. What changes a pod (from SetReady to Remove) is not for it.
+	// LendPod lends a pod on a shared node to send from, and to answer on the ports, which are the same for all that are lent. Nothing selects it: it has no
+	// labels of a check. No other lease has it at the same time; earlier ones may have had it, and after Release others may. What changes a pod (from SetReady
+	// to Remove) is refused for it.
 	LendPod(ctx context.Context, node string, ports []PodPort) (Pod, error)
 	// SetReady sets the Ready condition of the Pod object, as a readiness probe would.
 	SetReady(ctx context.Context, pod PodName, ready bool) error

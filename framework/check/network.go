@@ -29,12 +29,12 @@ type Network struct {
 	patience int
 
 	mu        sync.Mutex
-	pods      []candidate.Pod // that answer, for controls
-	lent      map[candidate.PodName]bool
-	addresses []netip.Addr             // of ExternalAddress
-	steady    map[string]candidate.Pod // for controls of During, by node
-	saidOf    map[route]string         // what clients are told of addresses that nobody has
-	exposed   map[string]bool          // virtual IPs that Services of the check have had
+	pods      []candidate.Pod            // that answer
+	lent      map[candidate.PodName]bool // those of them that are not the check's own
+	addresses []netip.Addr               // of ExternalAddress
+	steady    map[string]candidate.Pod   // for controls of During, by node
+	saidOf    map[route]string           // what clients are told of addresses that nobody has
+	exposed   map[string]bool            // virtual IPs that Services of the check have had
 }
 
 // BackendPort is the port that backends answer on unless the check says otherwise.
@@ -140,7 +140,7 @@ func (n *Network) Backends(ctx context.Context, app string, nodes ...string) []c
 	return pods
 }
 
-// ClientPod is a pod on the node to send from. On a shared node it is lent: it answers nobody but controls, and earlier checks may have sent from it.
+// ClientPod is a pod on the node to send from. On a shared node it is lent: earlier checks may have sent from it, and nothing may be changed about it.
 func (n *Network) ClientPod(ctx context.Context, node string) candidate.Client {
 	ginkgo.GinkgoHelper()
 	if n.shares(node) {

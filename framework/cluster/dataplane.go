@@ -139,14 +139,9 @@ func (d *dataPlane) client(ctx context.Context, from candidate.Client) (*agent.C
 	case from.Node != "":
 		return d.cluster.host(ctx, from.Node)
 	}
-	d.mu.Lock()
-	p := d.lent[from.Pod]
-	d.mu.Unlock()
-	if p == nil {
-		var err error
-		if p, err = d.pod(from.Pod); err != nil {
-			return nil, err
-		}
+	p, err := d.sender(from.Pod)
+	if err != nil {
+		return nil, err
 	}
 	return p.agent, nil
 }

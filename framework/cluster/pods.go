@@ -46,7 +46,18 @@ type pod struct {
 	agent   *agent.Client
 }
 
-// pod finds a pod of the lease.
+// sender finds a pod that the lease may send from: its own, or one that was lent to it.
+func (d *dataPlane) sender(name candidate.PodName) (*pod, error) {
+	d.mu.Lock()
+	p := d.lent[name]
+	d.mu.Unlock()
+	if p != nil {
+		return p, nil
+	}
+	return d.pod(name)
+}
+
+// pod finds a pod that the lease has started.
 func (d *dataPlane) pod(name candidate.PodName) (*pod, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -357,6 +357,7 @@ func TestPodsAreLentToOneLeaseAfterTheOther(t *testing.T) {
 	b.Expect(b.podsOf(b.send(probe))).To(Equal([]string{"one"}))
 	_, err = other.Send(t.Context(), []candidate.Probe{probe})
 	b.Expect(err).To(HaveOccurred(), "it was not lent to this lease")
+	b.Expect(b.Kill(t.Context(), first.PodName)).NotTo(Succeed(), "others send from it later")
 	b.Release()
 	third, err := other.LendPod(t.Context(), "node-1", ports)
 	b.Expect(err).NotTo(HaveOccurred())

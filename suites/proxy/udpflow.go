@@ -104,7 +104,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 	check.It(spec.ProxyServiceRemoved, "ends the flows of UDP that it had", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
-			svc := exposeSelectorless(ctx, net, "app", ofItsOwn(ctx, net))
+			svc := exposeSelectorless(ctx, net, "app", onStaticAddress(ctx, net))
 			net.CreateSlice(ctx, net.Slice(svc, pods[0])) // it stays when the Service goes
 			steady := func(want check.Want) []check.Case {
 				return flows(toClusterIP(svc, want, append(slices.Clone(clients), check.Host(net.Node(2)))...))

@@ -43,9 +43,9 @@ func unallocated(ctx context.Context, net *check.Network, cidr netip.Prefix) net
 	return netip.Addr{}
 }
 
-// ofItsOwn gives a Service an address that no other check is given after it, where the Service range has a static band: on a small range one that the server has
-// chosen may have another Service a moment later, and what proxies do for that one is then taken for what they did at the end of this.
-func ofItsOwn(ctx context.Context, net *check.Network) check.ServiceOption {
+// onStaticAddress gives a Service an address of the static band, where the Service range has one. One that the server has chosen may be another check's a moment
+// after the Service is deleted, on a small range, and what proxies do for that check's Service is then taken for what they did at the end of this one.
+func onStaticAddress(ctx context.Context, net *check.Network) check.ServiceOption {
 	ginkgo.GinkgoHelper()
 	ranges := net.Plane().ServiceCIDRs()
 	if len(ranges) == 0 || check.BandsOf(ranges[0]).Offset == 0 {
