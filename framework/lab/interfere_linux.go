@@ -50,14 +50,15 @@ if test -e /proc/net/ip_vs; then ipvsadm -C; fi
 true`
 
 // The lines of "ipvsadm -Sn" are "-A -t 10.96.0.1:443 -s rr" for a virtual server and "-a -t 10.96.0.1:443 -r 10.244.1.2:6443 -m -w 1" for a real one.
-// The proxy goes on meanwhile, so that a list may lack what has gone since it was begun, or name one twice: what failed is missed only if it stands there still.
+// The kernel lists by position while the proxy goes on, so that a list may name one twice: the second try would fail, and if the proxy had undone the first
+// by then it would look as if that had never been. What has gone since the list was begun is not missed: a failure counts only if it stands there still.
 const (
-	dropRealServersScript = `ipvsadm -Sn | grep '^-a' | while read -r _ kind virtual _ real _; do
+	dropRealServersScript = `ipvsadm -Sn | grep '^-a' | sort -u -k1,5 | while read -r _ kind virtual _ real _; do
 		ipvsadm -d $kind $virtual -r $real || case $(ipvsadm -Sn) in
 			*"-a $kind $virtual -r $real "*) exit 1;;
 		esac
 	done`
-	addRealServerScript = `ipvsadm -Sn | grep '^-A' | while read -r _ kind virtual _; do
+	addRealServerScript = `ipvsadm -Sn | grep '^-A' | sort -u | while read -r _ kind virtual _; do
 		case $virtual in \[*) real='[2001:db8:dead::1]:9';; *) real=192.0.2.66:9;; esac
 		ipvsadm -a $kind $virtual -r $real -m -w 100 || case $(ipvsadm -Sn) in
 			*"-a $kind $virtual -r $real "*) ;;
