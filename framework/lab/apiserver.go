@@ -117,30 +117,32 @@ func (s *apiServer) args() []string {
 			bind = "::" // and with it IPv4
 		}
 	}
-	return []string{
-		"--etcd-servers=" + s.etcd.endpoint,
-		"--etcd-prefix=/" + filepath.Base(s.home),
-		"--service-cluster-ip-range=" + s.ranges.String(),
-		"--service-node-port-range=" + s.ranges.nodePorts.String(),
-		"--bind-address=" + bind,
+	serves := everything()
+	if !s.reach.IsValid() && !s.detached { // neither nodes nor people use it
+		serves = s.version.servicesOnly()
+	}
+	return append(serves,
+		"--etcd-servers="+s.etcd.endpoint,
+		"--etcd-prefix=/"+filepath.Base(s.home),
+		"--service-cluster-ip-range="+s.ranges.String(),
+		"--service-node-port-range="+s.ranges.nodePorts.String(),
+		"--bind-address="+bind,
 		fmt.Sprintf("--secure-port=%d", s.port),
-		"--advertise-address=" + advertise,
-		"--cert-dir=" + s.home,
-		"--tls-cert-file=" + file("tls.crt"),
-		"--tls-private-key-file=" + file("tls.key"),
-		"--token-auth-file=" + file("tokens.csv"),
-		"--authorization-mode=RBAC",
+		"--advertise-address="+advertise,
+		"--cert-dir="+s.home,
+		"--tls-cert-file="+file("tls.crt"),
+		"--tls-private-key-file="+file("tls.key"),
+		"--token-auth-file="+file("tokens.csv"),
 		"--service-account-issuer=https://kubernetes.default.svc",
-		"--service-account-key-file=" + file("sa.pub"),
-		"--service-account-signing-key-file=" + file("sa.key"),
-		"--disable-admission-plugins=ServiceAccount", // nobody creates the accounts that pods would have to have
+		"--service-account-key-file="+file("sa.pub"),
+		"--service-account-signing-key-file="+file("sa.key"),
 		// One impatient client is all there is: queueing its requests fairly only takes time.
 		"--enable-priority-and-fairness=false",
 		"--max-requests-inflight=3000",
 		"--max-mutating-requests-inflight=1000",
 		"--profiling=false",
 		"--v=1",
-	}
+	)
 }
 
 // begin calls serving while it waits until the server can be used.

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
@@ -76,10 +77,44 @@ func TestLabPassesTheRangesToTheServer(t *testing.T) {
 	must(t, err)
 	flags := serverFlags(cp.(*controlPlane).server.args())
 	for name, want := range map[string]string{
-		"service-cluster-ip-range": "fd00::/112,10.96.0.0/24", "service-node-port-range": "31000-31100", "advertise-address": "2001:db8::1", "authorization-mode": "RBAC",
+		"service-cluster-ip-range": "fd00::/112,10.96.0.0/24", "service-node-port-range": "31000-31100", "advertise-address": "2001:db8::1",
 	} {
 		if flags[name] != want {
 			t.Errorf("--%s=%s, want %s", name, flags[name], want)
+		}
+	}
+}
+
+// People who use `lab up` and nodes get what a cluster serves; the checks need less.
+func TestServersForChecksServeServicesOnly(t *testing.T) {
+	l := newFakeLab(t)
+	cp, err := l.ControlPlane(t.Context(), candidate.Request{})
+	must(t, err)
+	mine := cp.(*controlPlane).server
+	for _, c := range []struct {
+		what          string
+		reach         netip.Addr
+		detached      bool
+		authorization string
+		without       string
+	}{
+		{"checks", netip.Addr{}, false, "AlwaysAllow", "apps/v1=false"},
+		{"nodes", netip.MustParseAddr("10.0.0.1"), false, "RBAC", ""},
+		{"lab up", netip.Addr{}, true, "RBAC", ""},
+	} {
+		s := apiServer{version: mine.version, etcd: mine.etcd, ranges: mine.ranges, reach: c.reach, detached: c.detached}
+		flags := serverFlags(s.args())
+		if without := flags["runtime-config"]; flags["authorization-mode"] != c.authorization || !strings.HasPrefix(without, c.without) || c.without == "" && without != "" {
+			t.Errorf("for %s: --authorization-mode=%s --runtime-config=%s", c.what, flags["authorization-mode"], without)
+		}
+		if !strings.HasPrefix(flags["disable-admission-plugins"], "ServiceAccount") {
+			t.Errorf("for %s: pods need accounts", c.what)
+		}
+	}
+	// An API server refuses to start if it is told of a version that it does not have.
+	for minor, has := range map[int]bool{33: false, 34: true} {
+		if flags := strings.Join((version{minor: minor}).servicesOnly(), " "); strings.Contains(flags, "resource.k8s.io/v1=") != has {
+			t.Errorf("1.%d: %s", minor, flags)
 		}
 	}
 }
