@@ -164,7 +164,7 @@ func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	cp.spaces = append(cp.spaces, name) // before it exists: whatever becomes of the request, clean looks for it
 	cp.mu.Unlock()
 	// An interruption must not cut the request off: the server could carry it out after clean has been here.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), namespaceTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patiently(namespaceTimeout))
 	defer cancel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: setup.RunID}}}
 	if _, err := cp.core.Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {

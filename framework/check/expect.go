@@ -77,22 +77,23 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 		}
 	}
 	var passed time.Duration // on the candidate's clock
-	start, pause, held := time.Now(), n.Patiently(pollInterval), 0
+	watch, pause, held := startStopwatch(), n.Patiently(pollInterval), 0
+	defer watch.stop()
 	var first time.Duration
 	patience := firstPatience
 	for {
 		silent, unmet := n.scout(ctx, cases, probes, within, patience)
-		if unmet && time.Since(start) < within {
+		if unmet && watch.elapsed() < within {
 			if len(silent) > 0 {
 				patience = min(2*patience, candidate.DefaultProbeTimeout)
 			}
 			n.Pass(ctx, pause)
-			pause = n.nextPause(pause, time.Since(start), within)
+			pause = n.nextPause(pause, watch.elapsed(), within)
 			continue
 		}
 		outcomes := n.refusedOnly(ctx, cases, n.sendExcept(ctx, silent, probes))
 		if !n.virtual {
-			passed = time.Since(start)
+			passed = watch.elapsed()
 		}
 		judged, met, last := cases, allMet(cases, outcomes), false
 		if !met && passed >= within {

@@ -271,17 +271,25 @@ func Concurrently(n int, f func(i int)) {
 }
 
 // Converge polls until demand holds (it uses the Gomega it is given), records how long that took under the name what, and
-// fails the check with the last unmet demand when it does not hold within the bound, times the candidate's patience.
+// fails the check with the last unmet demand when it does not hold within the bound, times the candidate's patience. Time in which nobody ran does not count.
 func Converge(ctx context.Context, what string, within time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
 	within = patiently(within)
-	start, bound, polling := time.Now(), within, patiently(pollInterval)
+	bound, polling := within, patiently(pollInterval)
 	if onVirtualClock() { // nothing happens by itself there: a demand that waits lets time pass
 		bound, polling = min(within, virtualBound), virtualPolling
 	}
-	gomega.Eventually(ctx, demand).WithTimeout(bound).WithPolling(polling).Should(gomega.Succeed(), "%s within %s", what, within)
+	watch := startStopwatch()
+	defer watch.stop()
+	var unmet string
+	g := gomega.NewGomega(func(message string, _ ...int) { unmet = message })
+	for left := bound; !g.Eventually(ctx, demand).WithTimeout(left).WithPolling(polling).Should(gomega.Succeed(), "%s within %s", what, within); {
+		if left = bound - watch.elapsed(); left <= 0 || ctx.Err() != nil {
+			ginkgo.Fail(unmet)
+		}
+	}
 	if current != nil {
-		current.result.Convergence = append(current.result.Convergence, Convergence{What: what, Seconds: time.Since(start).Seconds()})
+		current.result.Convergence = append(current.result.Convergence, Convergence{What: what, Seconds: watch.elapsed().Seconds()})
 	}
 }
 

@@ -36,6 +36,8 @@ func restConfig(a candidate.Access) (*rest.Config, error) {
 	t := http.DefaultTransport.(*http.Transport).Clone()
 	t.Proxy = nil // control planes are on this machine; others come with a kubeconfig
 	t.MaxIdleConnsPerHost = connectionsPerServer
+	t.IdleConnTimeout = 0 // a handshake with a server that is busy costs more than a connection that is kept
+	t.TLSHandshakeTimeout = patiently(t.TLSHandshakeTimeout)
 	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: a.Insecure, MinVersion: tls.VersionTLS12}
 	if len(a.CA) > 0 {
 		t.TLSClientConfig.RootCAs = x509.NewCertPool()

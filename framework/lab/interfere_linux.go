@@ -35,11 +35,12 @@ func (d *dataPlane) Interfere(ctx context.Context, name string, what candidate.I
 	return nil
 }
 
-// flushScript deletes the tables of kube-proxy in every mode, whichever of the programs there are.
+// flushScript deletes the tables of kube-proxy in every mode, whichever of the programs there are. Each goes at once: kube-proxy, whose partial syncs would
+// take chains that are empty for its own, must not come between.
 const flushScript = `
 for program in iptables ip6tables; do
-	command -v $program >/dev/null || continue
-	for table in nat filter mangle; do $program -w -t $table -F && $program -w -t $table -X; done
+	command -v $program-restore >/dev/null || continue
+	for table in nat filter mangle; do printf '*%s\nCOMMIT\n' $table | $program-restore -w; done
 done
 if command -v nft >/dev/null; then
 	for family in ip ip6; do
@@ -50,19 +51,20 @@ if test -e /proc/net/ip_vs; then ipvsadm -C; fi
 true`
 
 // The lines of "ipvsadm -Sn" are "-A -t 10.96.0.1:443 -s rr" for a virtual server and "-a -t 10.96.0.1:443 -r 10.244.1.2:6443 -m -w 1" for a real one.
-// The kernel lists by position while the proxy goes on, so that a list may name one twice: the second try would fail, and if the proxy had undone the first
-// by then it would look as if that had never been. What has gone since the list was begun is not missed: a failure counts only if it stands there still.
+// The proxy goes on meanwhile: what is listed may have gone or be back, or be listed twice, for the kernel lists by position. So what ipvsadm says of a
+// failure decides, not another look. What it says is not translated.
 const (
-	dropRealServersScript = `ipvsadm -Sn | grep '^-a' | sort -u -k1,5 | while read -r _ kind virtual _ real _; do
-		ipvsadm -d $kind $virtual -r $real || case $(ipvsadm -Sn) in
-			*"-a $kind $virtual -r $real "*) exit 1;;
+	dropRealServersScript = `ipvsadm -Sn | grep '^-a' | while read -r _ kind virtual _ real _; do
+		said=$(ipvsadm -d $kind $virtual -r $real 2>&1) || case $said in
+			*"No such destination"*|*"Service not defined"*) ;;
+			*) echo "$said"; exit 1;;
 		esac
 	done`
-	addRealServerScript = `ipvsadm -Sn | grep '^-A' | sort -u | while read -r _ kind virtual _; do
+	addRealServerScript = `ipvsadm -Sn | grep '^-A' | while read -r _ kind virtual _; do
 		case $virtual in \[*) real='[2001:db8:dead::1]:9';; *) real=192.0.2.66:9;; esac
-		ipvsadm -a $kind $virtual -r $real -m -w 100 || case $(ipvsadm -Sn) in
-			*"-a $kind $virtual -r $real "*) ;;
-			*"-A $kind $virtual "*) exit 1;;
+		said=$(ipvsadm -a $kind $virtual -r $real -m -w 100 2>&1) || case $said in
+			*"Destination already exists"*|*"Service not defined"*) ;;
+			*) echo "$said"; exit 1;;
 		esac
 	done`
 )
@@ -70,7 +72,7 @@ const (
 // run runs a shell script in the namespace of the node and returns what it prints.
 func (n *node) run(ctx context.Context, script string) (string, error) {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
-	cmd.Env = append(serverEnvironment(), "PATH="+n.world.path)
+	cmd.Env = append(serverEnvironment(), n.environment()...)
 	var out strings.Builder
 	cmd.Stdout, cmd.Stderr = &out, &out
 	if err := spawnIn(n.network.Namespace)(cmd); err != nil {

@@ -121,6 +121,12 @@ func (n *node) configure(p candidate.ProxyConfiguration) error {
 	return os.WriteFile(n.file(".yaml"), content, 0o600) // in place, as an administrator would: kube-proxy watches the file
 }
 
+// environment is what programs on the node have beside that of all servers. iptables takes a lock on a file, which on a machine is that machine's: nodes
+// that shared one would wait for each other, kube-proxy for five seconds at most.
+func (n *node) environment() []string {
+	return []string{"PATH=" + n.world.path, "XTABLES_LOCKFILE=" + n.file(".lock")}
+}
+
 // startProxy starts the proxy, which does not run.
 func (n *node) startProxy(p candidate.ProxyConfiguration) error {
 	lab := n.world.lab
@@ -136,7 +142,7 @@ func (n *node) startProxy(p candidate.ProxyConfiguration) error {
 	}
 	enter := spawnIn(n.network.Namespace)
 	c.spawn = func(cmd *exec.Cmd) error {
-		cmd.Env = append(cmd.Env, "PATH="+n.world.path)
+		cmd.Env = append(cmd.Env, n.environment()...)
 		return enter(cmd)
 	}
 	proxy, err := startProcess(c)
