@@ -118,8 +118,8 @@ func (s *apiServer) args() []string {
 		}
 	}
 	serves := everything()
-	if !s.reach.IsValid() && !s.detached { // neither nodes nor people use it
-		serves = s.version.servicesOnly()
+	if !s.reach.IsValid() && !s.detached && s.version.servesServicesOnly() { // neither nodes nor people use it
+		serves = servicesOnly()
 	}
 	return append(serves,
 		"--etcd-servers="+s.etcd.endpoint,
