@@ -41,7 +41,7 @@ func (c *Cluster) DataPlane(_ context.Context, request candidate.DataPlaneReques
 	if request.DualStack && len(c.cidrs) < 2 {
 		return nil, candidate.Unavailable("the cluster is single-stack")
 	}
-	d := &dataPlane{controlPlane: controlPlane{c}, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1)), pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}}
+	d := &dataPlane{controlPlane: controlPlane{c}, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1))}
 	if c.options.Outside != nil {
 		d.addresses = c.external.Take()
 	}
@@ -53,10 +53,7 @@ type dataPlane struct {
 	controlPlane
 	id        string
 	addresses []netip.Addr
-
-	mu   sync.Mutex
-	pods map[candidate.PodName]*pod // nil once released
-	lent map[candidate.PodName]*pod
+	pods      candidate.LeasedPods[*pod]
 }
 
 var _ candidate.DataPlane = (*dataPlane)(nil)
@@ -139,7 +136,7 @@ func (d *dataPlane) client(ctx context.Context, from candidate.Client) (*agent.C
 	case from.Node != "":
 		return d.cluster.host(ctx, from.Node)
 	}
-	p, err := d.sender(from.Pod)
+	p, err := d.pods.Sender(from.Pod)
 	if err != nil {
 		return nil, err
 	}
@@ -194,10 +191,7 @@ func conditions(ready, serving, terminating *bool) string {
 
 // Release implements candidate.ControlPlane: it removes the pods of the lease, and takes back those that were lent.
 func (d *dataPlane) Release() {
-	d.mu.Lock()
-	pods, lent := d.pods, d.lent
-	d.pods, d.lent = nil, nil
-	d.mu.Unlock()
+	pods, lent := d.pods.Release()
 	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
 	defer cancel()
 	var gone sync.WaitGroup

@@ -58,11 +58,13 @@ func proxyServer(t *testing.T, token string) (kubernetes.Interface, map[string]i
 func TestSendAsksEachClientOnce(t *testing.T) {
 	client, requests := proxyServer(t, "secret")
 	c := &Cluster{client: client, token: "secret"}
-	d := &dataPlane{controlPlane: controlPlane{c}, id: "1", pods: map[candidate.PodName]*pod{}}
+	d := &dataPlane{controlPlane: controlPlane{c}, id: "1"}
 	var probes []candidate.Probe
 	for i, name := range []string{"a", "b", "a", "b", "a"} {
 		pn := candidate.PodName{Namespace: "ns", Name: name}
-		d.pods[pn] = &pod{Pod: candidate.Pod{PodName: pn}, cluster: c, agent: c.agentOf(pn, controlPort)}
+		if err := d.pods.AddOwn(pn, &pod{Pod: candidate.Pod{PodName: pn}, cluster: c, agent: c.agentOf(pn, controlPort)}); err != nil {
+			t.Fatal(err)
+		}
 		probes = append(probes, candidate.Probe{From: candidate.Client{Pod: pn}, To: netip.AddrPortFrom(netip.MustParseAddr("10.0.0.1"), uint16(i+1)), Protocol: corev1.ProtocolTCP})
 	}
 	outcomes, err := d.Send(context.Background(), probes)
@@ -155,7 +157,7 @@ func TestAPodThatDoesNotAnswerIsNotLentAgain(t *testing.T) {
 		pn := candidate.PodName{Namespace: "hosts", Name: name}
 		c.hosts.idle.Return("node", &pod{Pod: candidate.Pod{PodName: pn, Node: "node"}, cluster: c, agent: c.agentOf(pn, controlPort)})
 	}
-	d := &dataPlane{controlPlane: controlPlane{c}, id: "1", pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}}
+	d := &dataPlane{controlPlane: controlPlane{c}, id: "1"}
 	lent, err := d.LendPod(t.Context(), "node", nil)
 	if err != nil || lent.Name != "runs" {
 		t.Fatalf("pod %q is lent (%v), not the one that runs", lent.Name, err)

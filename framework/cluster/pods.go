@@ -46,37 +46,12 @@ type pod struct {
 	agent   *agent.Client
 }
 
-// sender finds a pod that the lease may send from: its own, or one that was lent to it.
-func (d *dataPlane) sender(name candidate.PodName) (*pod, error) {
-	d.mu.Lock()
-	p := d.lent[name]
-	d.mu.Unlock()
-	if p != nil {
-		return p, nil
-	}
-	return d.pod(name)
-}
-
-// pod finds a pod that the lease has started.
-func (d *dataPlane) pod(name candidate.PodName) (*pod, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if p := d.pods[name]; p != nil {
-		return p, nil
-	}
-	return nil, fmt.Errorf("there is no pod %s of this lease", name)
-}
-
 // StartPod implements candidate.DataPlane.
 func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate.Pod, err error) {
 	p := &pod{Pod: as, cluster: d.cluster}
-	d.mu.Lock()
-	if d.pods == nil {
-		d.mu.Unlock()
-		return candidate.Pod{}, errReleased
+	if err := d.pods.AddOwn(p.PodName, p); err != nil { // also while it starts, so that Release finds it
+		return candidate.Pod{}, err
 	}
-	d.pods[p.PodName] = p // also while it starts, so that Release finds it
-	d.mu.Unlock()
 	if err := p.start(ctx); err != nil {
 		return candidate.Pod{}, err
 	}
@@ -105,18 +80,13 @@ func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.
 				return candidate.Pod{}, err
 			}
 		}
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		if d.lent == nil {
+		if err := d.pods.AddLent(p.PodName, p); err != nil {
 			d.cluster.hosts.idle.Return(node, p)
-			return candidate.Pod{}, errReleased
+			return candidate.Pod{}, err
 		}
-		d.lent[p.PodName] = p
 		return p.Pod, nil
 	}
 }
-
-var errReleased = errors.New("the data plane was released")
 
 // stillAnswers asks an agent that has answered before.
 func (p *pod) stillAnswers(ctx context.Context) bool {
@@ -294,7 +264,7 @@ func (c *Cluster) agentOf(name candidate.PodName, port int) *agent.Client {
 
 // SetReady implements candidate.DataPlane: the agent fails its readiness probe, or passes it, and the kubelet notices.
 func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready bool) error {
-	p, err := d.pod(name)
+	p, err := d.pods.Own(name)
 	if err != nil {
 		return err
 	}
@@ -307,7 +277,7 @@ func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready 
 
 // AnswerReadiness implements candidate.DataPlane.
 func (d *dataPlane) AnswerReadiness(ctx context.Context, name candidate.PodName, ready bool) error {
-	p, err := d.pod(name)
+	p, err := d.pods.Own(name)
 	if err != nil {
 		return err
 	}
@@ -316,7 +286,7 @@ func (d *dataPlane) AnswerReadiness(ctx context.Context, name candidate.PodName,
 
 // Environment implements candidate.DataPlane: the agent tells its own.
 func (d *dataPlane) Environment(ctx context.Context, name candidate.PodName) ([]string, error) {
-	p, err := d.pod(name)
+	p, err := d.pods.Own(name)
 	if err != nil {
 		return nil, err
 	}
@@ -325,7 +295,7 @@ func (d *dataPlane) Environment(ctx context.Context, name candidate.PodName) ([]
 
 // Terminate implements candidate.DataPlane.
 func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error {
-	if _, err := d.pod(name); err != nil {
+	if _, err := d.pods.Own(name); err != nil {
 		return err
 	}
 	grace := int64(gracePeriod)
@@ -337,7 +307,7 @@ func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error
 
 // Kill implements candidate.DataPlane.
 func (d *dataPlane) Kill(ctx context.Context, name candidate.PodName) error {
-	p, err := d.pod(name)
+	p, err := d.pods.Own(name)
 	if err != nil {
 		return err
 	}
@@ -346,13 +316,11 @@ func (d *dataPlane) Kill(ctx context.Context, name candidate.PodName) error {
 
 // Remove implements candidate.DataPlane.
 func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
-	p, err := d.pod(name)
+	p, err := d.pods.Own(name)
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	delete(d.pods, name)
-	d.mu.Unlock()
+	d.pods.Forget(name)
 	_ = p.agent.Kill(ctx) // the kubelet takes its time to end the container
 	return p.remove(ctx)
 }

@@ -65,7 +65,7 @@ func (l *Lab) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest) (cand
 	}
 	return &dataPlane{
 		controlPlane: controlPlane{ranges: w.server.ranges, server: w.server}, world: w,
-		pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, extra: map[string]*node{},
+		extra:     map[string]*node{},
 		addresses: w.external.Take(), prober: traffic.Prober{Ports: &w.ports},
 	}, nil
 }
@@ -259,10 +259,10 @@ type dataPlane struct {
 
 	prober traffic.Prober
 
+	pods candidate.LeasedPods[*pod]
+
 	mu    sync.Mutex
-	pods  map[candidate.PodName]*pod // nil once released
-	lent  map[candidate.PodName]*pod
-	extra map[string]*node
+	extra map[string]*node // nil once released
 }
 
 var _ candidate.DataPlane = (*dataPlane)(nil)
@@ -296,9 +296,10 @@ func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {
 
 // Release implements candidate.ControlPlane: it removes the pods and nodes of the lease, and takes back those that were lent.
 func (d *dataPlane) Release() {
+	pods, lent := d.pods.Release()
 	d.mu.Lock()
-	pods, lent, extra := d.pods, d.lent, d.extra
-	d.pods, d.lent, d.extra = nil, nil, nil
+	extra := d.extra
+	d.extra = nil
 	d.mu.Unlock()
 	d.prober.Close()
 	for _, p := range lent {
@@ -349,8 +350,15 @@ func (d *dataPlane) AddNode(ctx context.Context, as candidate.Node, proxy candid
 		return candidate.Node{}, err
 	}
 	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.extra[n.name] = n
+	released := d.extra == nil
+	if !released {
+		d.extra[n.name] = n
+	}
+	d.mu.Unlock()
+	if released {
+		_ = n.remove(context.WithoutCancel(ctx)) // the error that matters is the first one
+		return candidate.Node{}, candidate.ErrReleased
+	}
 	return n.described(), nil
 }
 

@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -52,12 +51,9 @@ func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate
 	if err := p.register(ctx); err != nil {
 		return candidate.Pod{}, err
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.pods == nil {
-		return candidate.Pod{}, errReleased
+	if err := d.pods.AddOwn(p.PodName, p); err != nil {
+		return candidate.Pod{}, err
 	}
-	d.pods[p.PodName] = p
 	return p.Pod, nil
 }
 
@@ -78,17 +74,12 @@ func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.
 			return candidate.Pod{}, err
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.lent == nil {
+	if err := d.pods.AddLent(p.PodName, p); err != nil {
 		d.world.idle.Return(node, p)
-		return candidate.Pod{}, errReleased
+		return candidate.Pod{}, err
 	}
-	d.lent[p.PodName] = p
 	return p.Pod, nil
 }
-
-var errReleased = errors.New("the data plane was released")
 
 // startPod makes the network of a pod and a backend in it. The API does not know of it yet.
 func (n *node) startPod(as candidate.Pod) (_ *pod, err error) {
@@ -162,30 +153,9 @@ func readiness(ready bool) []corev1.PodCondition {
 	}
 }
 
-// sender finds a pod that the lease may send from: its own, or one that was lent to it.
-func (d *dataPlane) sender(name candidate.PodName) (*pod, error) {
-	d.mu.Lock()
-	p := d.lent[name]
-	d.mu.Unlock()
-	if p != nil {
-		return p, nil
-	}
-	return d.pod(name)
-}
-
-// pod finds a pod that the lease has started.
-func (d *dataPlane) pod(name candidate.PodName) (*pod, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if p := d.pods[name]; p != nil {
-		return p, nil
-	}
-	return nil, fmt.Errorf("there is no pod %s of this lease", name)
-}
-
 // SetReady implements candidate.DataPlane.
 func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready bool) error {
-	if _, err := d.pod(name); err != nil {
+	if _, err := d.pods.Own(name); err != nil {
 		return err
 	}
 	status := corev1.ConditionFalse
@@ -219,7 +189,7 @@ func (d *dataPlane) Environment(context.Context, candidate.PodName) ([]string, e
 
 // Terminate implements candidate.DataPlane.
 func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error {
-	if _, err := d.pod(name); err != nil {
+	if _, err := d.pods.Own(name); err != nil {
 		return err
 	}
 	grace := int64(gracePeriod)
@@ -231,7 +201,7 @@ func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error
 
 // Kill implements candidate.DataPlane.
 func (d *dataPlane) Kill(_ context.Context, name candidate.PodName) error {
-	p, err := d.pod(name)
+	p, err := d.pods.Own(name)
 	if err != nil {
 		return err
 	}
@@ -250,13 +220,11 @@ func (p *pod) kill() {
 
 // Remove implements candidate.DataPlane.
 func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
-	p, err := d.pod(name)
+	p, err := d.pods.Own(name)
 	if err != nil {
 		return err
 	}
-	d.mu.Lock()
-	delete(d.pods, name)
-	d.mu.Unlock()
+	d.pods.Forget(name)
 	return p.remove(ctx)
 }
 

@@ -52,7 +52,7 @@ func (d *dataPlane) source(c candidate.Client, to netip.Addr) (*network.Namespac
 		}
 		return o.Namespace, o.Addresses[family][c.Address], nil
 	}
-	p, err := d.sender(c.Pod)
+	p, err := d.pods.Sender(c.Pod)
 	if err != nil {
 		return nil, netip.Addr{}, err
 	}
