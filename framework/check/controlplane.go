@@ -55,6 +55,7 @@ func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string, 
 	config.UserAgent = userAgent(d.Name)
 	config.QPS, config.Burst = -1, 0 // the server, not the client, sets the pace
 	config.WarningHandler = rest.NoWarnings{}
+	config.Wrap(func(t http.RoundTripper) http.RoundTripper { return reads{t} })
 	client, err := rest.HTTPClientFor(config)
 	if err != nil {
 		return nil, err

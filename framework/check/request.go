@@ -153,8 +153,8 @@ func (cp *ControlPlane) Arrange(ctx context.Context, svc *corev1.Service) *corev
 	return a.Service
 }
 
-// Do sends any request and returns any answer of a server in order that knows the client and his rights; path begins with "/". Overload is waited out; the check is
-// unknown if the server cannot be reached or cannot answer, and if others than the API server refuse. Use it for malformed requests and other resources.
+// Do sends any request and returns any answer of a server in order that knows the client and his rights; path begins with "/". Overload is waited out, and reads are
+// sent again where they were given up; the check is unknown if the server cannot be reached or cannot answer, and if others than the API server refuse. Use it for malformed requests and other resources.
 func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
 	if cp.careful && makesLoadBalancer(body, options) {
@@ -172,11 +172,11 @@ func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string
 		if refusedByPolicy(a) {
 			Abort("%s (an admission policy of this cluster refuses that, not its API server)", a)
 		}
-		if strings.Contains(path, "/proxy/") { // a backend's answer
+		if answersOfBackend(path) {
 			return a
 		}
-		switch a.Code {
-		case http.StatusTooManyRequests:
+		switch {
+		case a.Code == http.StatusTooManyRequests:
 			pause := retryPause
 			if s, err := strconv.Atoi(a.Header.Get("Retry-After")); err == nil {
 				pause = time.Duration(s) * time.Second
@@ -187,7 +187,7 @@ func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string
 			case <-time.After(pause):
 			}
 			continue
-		case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout, http.StatusUnauthorized:
+		case unanswered(a.Code), a.Code == http.StatusUnauthorized:
 			Abort("%s", a)
 		}
 		return a

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -66,7 +67,11 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 // a node has from the beginning, see the deviations of proxy-topology-hints-used.
 func (n *node) label(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, corev1.LabelTopologyZone, n.zone)
-	if _, err := n.world.api.CoreV1().Nodes().Patch(ctx, n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+	err := insist(ctx, func(bool) error {
+		_, err := n.world.api.CoreV1().Nodes().Patch(ctx, n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("label node %s: %w", n.name, err)
 	}
 	return nil
@@ -86,23 +91,30 @@ func (n *node) register(ctx context.Context) error {
 		object.Spec.PodCIDRs = append(object.Spec.PodCIDRs, r.String())
 	}
 	object.Spec.PodCIDR = object.Spec.PodCIDRs[0]
-	created, err := n.world.api.CoreV1().Nodes().Create(ctx, object, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("create node %s: %w", n.name, err)
-	}
 	capacity := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("110")}
-	created.Status = corev1.NodeStatus{
+	status := corev1.NodeStatus{
 		Capacity: capacity, Allocatable: capacity,
 		Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Now()}},
 		Addresses:  []corev1.NodeAddress{{Type: corev1.NodeHostName, Address: n.name}},
 	}
 	for _, a := range n.network.Addresses {
-		created.Status.Addresses = append(created.Status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
+		status.Addresses = append(status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
 	}
-	if _, err := n.world.api.CoreV1().Nodes().UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("set the status of node %s: %w", n.name, err)
-	}
-	return nil
+	nodes := n.world.api.CoreV1().Nodes()
+	return insist(ctx, func(again bool) error {
+		created, err := nodes.Create(ctx, object, metav1.CreateOptions{})
+		if again && apierrors.IsAlreadyExists(err) {
+			created, err = nodes.Get(ctx, n.name, metav1.GetOptions{})
+		}
+		if err != nil {
+			return fmt.Errorf("create node %s: %w", n.name, err)
+		}
+		created.Status = status
+		if _, err := nodes.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("set the status of node %s: %w", n.name, err)
+		}
+		return nil
+	})
 }
 
 // described is the node as checks see it.
@@ -207,7 +219,13 @@ func (n *node) waitSynchronised(ctx context.Context) error {
 // remove takes the node away: its proxy, its object and its network.
 func (n *node) remove(ctx context.Context) error {
 	n.stopProxy()
-	err := n.world.api.CoreV1().Nodes().Delete(ctx, n.name, metav1.DeleteOptions{})
+	err := insist(ctx, func(again bool) error {
+		err := n.world.api.CoreV1().Nodes().Delete(ctx, n.name, metav1.DeleteOptions{})
+		if again && apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
 	n.world.forgetOutside(n)
 	n.network.Remove()
 	leaveNothing(n.file(".yaml"))

@@ -113,15 +113,20 @@ func (p *pod) register(ctx context.Context) error {
 		},
 	}
 	pods := p.node.world.api.CoreV1().Pods(p.Namespace)
-	created, err := pods.Create(ctx, object, metav1.CreateOptions{})
-	if err != nil {
-		return fmt.Errorf("create pod %s: %w", p.PodName, err)
-	}
-	created.Status = p.status()
-	if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
-		return fmt.Errorf("set the status of pod %s: %w", p.PodName, err)
-	}
-	return nil
+	return insist(ctx, func(again bool) error {
+		created, err := pods.Create(ctx, object, metav1.CreateOptions{})
+		if again && apierrors.IsAlreadyExists(err) {
+			created, err = pods.Get(ctx, p.Name, metav1.GetOptions{})
+		}
+		if err != nil {
+			return fmt.Errorf("create pod %s: %w", p.PodName, err)
+		}
+		created.Status = p.status()
+		if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
+			return fmt.Errorf("set the status of pod %s: %w", p.PodName, err)
+		}
+		return nil
+	})
 }
 
 // status is that of a pod that runs.
@@ -163,7 +168,10 @@ func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready 
 		status = corev1.ConditionTrue
 	}
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q},{"type":"ContainersReady","status":%q}]}}`, status, status)
-	_, err := d.world.api.CoreV1().Pods(name.Namespace).Patch(ctx, name.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+	err := insist(ctx, func(bool) error {
+		_, err := d.world.api.CoreV1().Pods(name.Namespace).Patch(ctx, name.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("set the readiness of pod %s: %w", name, err)
 	}
@@ -193,7 +201,10 @@ func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error
 		return err
 	}
 	grace := int64(gracePeriod)
-	if err := d.world.api.CoreV1().Pods(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace}); err != nil {
+	err := insist(ctx, func(bool) error {
+		return d.world.api.CoreV1().Pods(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+	})
+	if err != nil {
 		return fmt.Errorf("delete pod %s: %w", name, err)
 	}
 	return nil
@@ -240,7 +251,9 @@ func (p *pod) stop() {
 func (p *pod) remove(ctx context.Context) error {
 	p.stop()
 	zero := int64(0)
-	err := p.node.world.api.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	err := insist(ctx, func(bool) error {
+		return p.node.world.api.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete pod %s: %w", p.PodName, err)
 	}
