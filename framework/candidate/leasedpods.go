@@ -16,7 +16,7 @@ type LeasedPods[P any] struct {
 	own, lent map[PodName]P
 }
 
-// ErrReleased is the error of who uses a data plane after Release.
+// ErrReleased is the error of who starts or borrows something of a data plane after Release.
 var ErrReleased = errors.New("the data plane was released")
 
 // AddOwn adds a pod that the lease has started, or starts. The error is ErrReleased.

@@ -168,7 +168,14 @@ func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patiently(namespaceTimeout))
 	defer cancel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: setup.RunID}}}
-	if _, err := cp.core.Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil {
+	err := candidate.Insist(ctx, func(again bool) error {
+		_, err := cp.core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+		if again && apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
 		return "", fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	return name, nil
@@ -219,11 +226,7 @@ func (cp *ControlPlane) removeNamespace(ctx context.Context, ns string) error {
 // transient reports whether another time may be better: there was no answer, or one of a server that has too much to do or is out of order.
 func transient(err error) bool {
 	status := apierrors.APIStatus(nil)
-	if !errors.As(err, &status) {
-		return true
-	}
-	code := status.Status().Code
-	return code == http.StatusTooManyRequests || code >= http.StatusInternalServerError
+	return !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || candidate.GaveUp(err)
 }
 
 // deleteServices deletes all Services of a namespace, and lets those go that a check gave a finalizer and, having failed, did

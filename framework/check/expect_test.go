@@ -18,6 +18,7 @@ import (
 	"github.com/onsi/ginkgo/v2/formatter"
 	"github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -151,6 +152,9 @@ var otherAnswers = map[string][]string{
 	"/api/v1/namespaces/against/pods":   {`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Invalid","code":422,"message":"pods \"a\" is forbidden: ValidatingAdmissionPolicy 'no' with binding 'pods' denied request: no"}`},
 	"/api/v1/namespaces/away/pods":      {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":504,"message":"Timeout: request did not complete"}`},
 	"/api/v1/namespaces/overrun/pods":   {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":429}`, `{"kind":"PodList","apiVersion":"v1","code":200}`},
+	"/api/v1/namespaces/slow/pods":      {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":504}`, `{"kind":"PodList","apiVersion":"v1","code":200}`},
+	"/api/v1/namespaces/slower/pods":    {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":504}`, `{"kind":"PodList","apiVersion":"v1","code":200}`},
+	"/api/v1/namespaces/stuck/pods":     {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":500,"message":"etcdserver: request timed out"}`},
 	"/api/v1/namespaces/own/proxy/busy": {`{"kind":"Status","apiVersion":"v1","status":"Failure","code":503}`},
 }
 
@@ -462,7 +466,7 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	it("is undecided by a request that the client may not send", func(ctx context.Context, net *Network) {
 		gomega.Expect(net.Do(ctx, http.MethodGet, forbiddenPath, "", nil).Code).To(gomega.Equal(http.StatusNotFound))
 	}, judged{verdict: Unknown, reason: "GET " + forbiddenPath + ": 403"})
-	for _, namespace := range []string{"denied", "deaf", "against", "away"} {
+	for _, namespace := range []string{"denied", "deaf", "against", "away", "stuck"} {
 		path := "/api/v1/namespaces/" + namespace + "/pods"
 		it("is undecided by an answer that is not the API server's own, "+namespace, func(ctx context.Context, net *Network) {
 			net.Do(ctx, http.MethodGet, path, "", nil)
@@ -471,6 +475,26 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	it("is decided by the answer that a server gives when it is no longer overloaded", func(ctx context.Context, net *Network) {
 		gomega.Expect(net.Do(ctx, http.MethodGet, "/api/v1/namespaces/overrun/pods", "", nil).Code).To(gomega.Equal(http.StatusOK))
 	}, judged{verdict: Conformant})
+	it("is decided by the answer that a server gives to a read that it gave up before", func(ctx context.Context, net *Network) {
+		gomega.Expect(net.Do(ctx, http.MethodGet, "/api/v1/namespaces/slow/pods", "", nil).Code).To(gomega.Equal(http.StatusOK))
+	}, judged{verdict: Conformant})
+	it("is undecided where time ran out while the server gave up reads", func(ctx context.Context, net *Network) {
+		Converge(ctx, "nothing", time.Millisecond, func(g gomega.Gomega) {
+			net.Do(ctx, http.MethodGet, "/api/v1/namespaces/slower/pods", "", nil)
+			g.Expect("this").To(gomega.Equal("that"))
+		})
+	}, judged{verdict: Unknown, reason: "reads that the API server gave up meanwhile: 1; "})
+	it("is violated where time ran out after the server gave up reads of earlier", func(ctx context.Context, net *Network) {
+		Converge(ctx, "nothing", time.Millisecond, func(g gomega.Gomega) { g.Expect("this").To(gomega.Equal("that")) })
+	}, judged{verdict: NonConformant, message: []string{"that"}})
+	it("is undecided by a typed client that got no answer", func(ctx context.Context, net *Network) {
+		_, err := net.Client().CoreV1().Pods("stuck").List(ctx, metav1.ListOptions{})
+		gomega.Expect(Answered(err)).NotTo(gomega.HaveOccurred())
+	}, judged{verdict: Unknown, reason: "etcdserver: request timed out"})
+	it("is violated by what a typed client was answered", func(ctx context.Context, net *Network) {
+		_, err := net.Client().CoreV1().Pods("denied").List(ctx, metav1.ListOptions{})
+		gomega.Expect(Answered(err)).NotTo(gomega.HaveOccurred())
+	}, judged{verdict: NonConformant, message: []string{"denied the request"}})
 	it("is decided by a backend's answer, whatever it is", func(ctx context.Context, net *Network) {
 		gomega.Expect(net.Do(ctx, http.MethodGet, "/api/v1/namespaces/own/proxy/busy", "", nil).Code).To(gomega.Equal(http.StatusServiceUnavailable))
 	}, judged{verdict: Conformant})

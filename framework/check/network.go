@@ -12,7 +12,9 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	typeddiscoveryv1 "k8s.io/client-go/kubernetes/typed/discovery/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -351,8 +353,14 @@ func (n *Network) Slice(svc *corev1.Service, pods ...candidate.Pod) *discoveryv1
 // CreateSlice creates a hand-made EndpointSlice.
 func (n *Network) CreateSlice(ctx context.Context, s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	ginkgo.GinkgoHelper()
-	created, err := n.ControlPlane.Client().DiscoveryV1().EndpointSlices(s.Namespace).Create(ctx, s, metav1.CreateOptions{})
-	Must(err)
+	var created *discoveryv1.EndpointSlice
+	Must(candidate.Insist(ctx, func(again bool) (err error) {
+		created, err = n.slicesOf(s).Create(ctx, s, metav1.CreateOptions{})
+		if again && apierrors.IsAlreadyExists(err) {
+			created, err = n.slicesOf(s).Get(ctx, s.Name, metav1.GetOptions{})
+		}
+		return err
+	}))
 	return created
 }
 
@@ -360,13 +368,28 @@ func (n *Network) CreateSlice(ctx context.Context, s *discoveryv1.EndpointSlice)
 func (n *Network) UpdateSlice(ctx context.Context, s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	ginkgo.GinkgoHelper()
 	s.ResourceVersion = ""
-	updated, err := n.ControlPlane.Client().DiscoveryV1().EndpointSlices(s.Namespace).Update(ctx, s, metav1.UpdateOptions{})
-	Must(err)
+	var updated *discoveryv1.EndpointSlice
+	Must(candidate.Insist(ctx, func(bool) (err error) {
+		updated, err = n.slicesOf(s).Update(ctx, s, metav1.UpdateOptions{})
+		return err
+	}))
 	return updated
 }
 
 // DeleteSlice deletes an EndpointSlice.
 func (n *Network) DeleteSlice(ctx context.Context, s *discoveryv1.EndpointSlice) {
 	ginkgo.GinkgoHelper()
-	Must(n.ControlPlane.Client().DiscoveryV1().EndpointSlices(s.Namespace).Delete(ctx, s.Name, metav1.DeleteOptions{}))
+	Must(candidate.Insist(ctx, func(again bool) error {
+		err := n.slicesOf(s).Delete(ctx, s.Name, metav1.DeleteOptions{})
+		if again && apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	}))
+}
+
+// slicesOf are those of the namespace of a slice.
+func (n *Network) slicesOf(s *discoveryv1.EndpointSlice) typeddiscoveryv1.EndpointSliceInterface {
+	ginkgo.GinkgoHelper()
+	return n.ControlPlane.Client().DiscoveryV1().EndpointSlices(s.Namespace)
 }

@@ -1,29 +1,37 @@
 package check
 
 import (
+	"errors"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"time"
 
+	"github.com/onsi/ginkgo/v2"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // reads sends requests that only read once more where the server has given them up: one with much to do does so after a minute (504). A request that writes
-// may have been carried out all the same, and is sent once. It is safe for concurrent use.
+// may have been carried out all the same; who sends it knows whether it may be repeated. It is safe for concurrent use.
 type reads struct{ http.RoundTripper }
 
 // readRetries are the pauses before a read is sent again.
 var readRetries = wait.Backoff{Duration: retryPause, Factor: 2, Steps: 4}
+
+// readsGivenUp counts the reads that were sent again: the time until then was not the candidate's to follow a change in, see Converge.
+var readsGivenUp atomic.Int64
 
 // RoundTrip implements http.RoundTripper. The last answer is returned as it is.
 func (r reads) RoundTrip(q *http.Request) (*http.Response, error) {
 	pauses := readRetries
 	for {
 		answer, err := r.RoundTripper.RoundTrip(q)
-		if err != nil || q.Method != http.MethodGet || answersOfBackend(q.URL.Path) || !unanswered(answer.StatusCode) || pauses.Steps <= 1 {
+		if err != nil || q.Method != http.MethodGet || answersOfBackend(q.URL.Path) || !NoAnswer(answer.StatusCode, "") || pauses.Steps <= 1 {
 			return answer, err
 		}
 		answer.Body.Close()
+		readsGivenUp.Add(1)
 		select {
 		case <-q.Context().Done():
 			return nil, q.Context().Err()
@@ -32,9 +40,25 @@ func (r reads) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 }
 
-// unanswered reports whether a code says that there is no answer: of a server that was too slow, or of something in front of one that is not there.
-func unanswered(code int) bool {
-	return code == http.StatusBadGateway || code == http.StatusServiceUnavailable || code == http.StatusGatewayTimeout
+// NoAnswer reports whether a code and a message say that there is no answer: of a server that was too slow, of something in front of one that is not there, or of
+// a kube-apiserver whose storage was too slow, for which it has no code.
+func NoAnswer(code int, message string) bool {
+	switch code {
+	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return true
+	case http.StatusInternalServerError:
+		return strings.Contains(message, "etcdserver: ")
+	}
+	return false
+}
+
+// Answered returns the error of a typed client if it is what an API server answers, and aborts the check if there is no answer.
+func Answered(err error) error {
+	ginkgo.GinkgoHelper()
+	if status := apierrors.APIStatus(nil); err != nil && (!errors.As(err, &status) || NoAnswer(int(status.Status().Code), status.Status().Message)) {
+		Abort("%v", err)
+	}
+	return err
 }
 
 // answersOfBackend reports whether what answers at a path is a backend behind the API server, whose codes are its own.

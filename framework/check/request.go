@@ -51,6 +51,14 @@ func (a Answer) String() string {
 	return fmt.Sprintf("%s: %d", a.Request, a.Code)
 }
 
+// message is that of a refusal.
+func (a Answer) message() string {
+	if a.Status == nil {
+		return ""
+	}
+	return a.Status.Message
+}
+
 // RequestOption modifies a request.
 type RequestOption func(url.Values)
 
@@ -154,7 +162,8 @@ func (cp *ControlPlane) Arrange(ctx context.Context, svc *corev1.Service) *corev
 }
 
 // Do sends any request and returns any answer of a server in order that knows the client and his rights; path begins with "/". Overload is waited out, and reads are
-// sent again where they were given up; the check is unknown if the server cannot be reached or cannot answer, and if others than the API server refuse. Use it for malformed requests and other resources.
+// sent again where they were given up. The check is unknown if the server cannot be reached or cannot answer, and if others than the API server refuse. Use it for
+// malformed requests and other resources.
 func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
 	if cp.careful && makesLoadBalancer(body, options) {
@@ -187,7 +196,7 @@ func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string
 			case <-time.After(pause):
 			}
 			continue
-		case unanswered(a.Code), a.Code == http.StatusUnauthorized:
+		case NoAnswer(a.Code, a.message()), a.Code == http.StatusUnauthorized:
 			Abort("%s", a)
 		}
 		return a
@@ -197,11 +206,8 @@ func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string
 // refusedByPolicy reports whether an admission webhook or a ValidatingAdmissionPolicy refused a request, or a webhook was not there to be asked. Their codes are
 // those of other refusals; the texts are kube-apiserver's own.
 func refusedByPolicy(a Answer) bool {
-	if a.Status == nil {
-		return false
-	}
 	for _, text := range []string{`admission webhook "`, `failed calling webhook "`, "ValidatingAdmissionPolicy '"} {
-		if strings.Contains(a.Status.Message, text) {
+		if strings.Contains(a.message(), text) {
 			return true
 		}
 	}

@@ -271,7 +271,8 @@ func Concurrently(n int, f func(i int)) {
 }
 
 // Converge polls until demand holds (it uses the Gomega it is given), records how long that took under the name what, and
-// fails the check with the last unmet demand when it does not hold within the bound, times the candidate's patience. Time in which nobody ran does not count.
+// fails the check with the last unmet demand when it does not hold within the bound, times the candidate's patience. Time in which nobody ran does not count; where
+// the API server gave up reads meanwhile, the check is unknown instead: the bound may have passed before the demand was looked at.
 func Converge(ctx context.Context, what string, within time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
 	within = patiently(within)
@@ -282,9 +283,13 @@ func Converge(ctx context.Context, what string, within time.Duration, demand fun
 	watch := startStopwatch()
 	defer watch.stop()
 	var unmet string
+	givenUp := readsGivenUp.Load()
 	g := gomega.NewGomega(func(message string, _ ...int) { unmet = message })
 	for left := bound; !g.Eventually(ctx, demand).WithTimeout(left).WithPolling(polling).Should(gomega.Succeed(), "%s within %s", what, within); {
 		if left = bound - watch.elapsed(); left <= 0 || ctx.Err() != nil {
+			if n := readsGivenUp.Load() - givenUp; n > 0 {
+				Abort("reads that the API server gave up meanwhile: %d; %s", n, unmet)
+			}
 			ginkgo.Fail(unmet)
 		}
 	}

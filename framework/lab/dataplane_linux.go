@@ -75,10 +75,14 @@ func (l *Lab) ensureWorld(ctx context.Context) (*world, error) {
 	l.worldMu.Lock()
 	defer l.worldMu.Unlock()
 	if l.world == nil && l.worldError == nil {
-		var r ranges
-		if r, l.worldError = parseRanges(candidate.Request{DualStack: true}, l.version); l.worldError == nil {
-			l.world, l.worldError = l.startWorld(ctx, cluster{ranges: r, zones: sharedZones, controllers: endpointControllers})
+		r, err := parseRanges(candidate.Request{DualStack: true}, l.version)
+		if err == nil {
+			l.world, err = l.startWorld(ctx, cluster{ranges: r, zones: sharedZones, controllers: endpointControllers})
 		}
+		if err != nil && ctx.Err() != nil { // a check that was interrupted leaves the start to the next one
+			return nil, err
+		}
+		l.worldError = err
 	}
 	if l.worldError != nil {
 		return nil, fmt.Errorf("no data plane: %w", l.worldError)
@@ -305,8 +309,7 @@ func (d *dataPlane) Release() {
 	for _, p := range lent {
 		d.world.idle.Return(p.Node, p)
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
-	defer cancel()
+	ctx := context.Background()
 	var gone sync.WaitGroup
 	for _, p := range pods {
 		gone.Go(func() { _ = p.remove(ctx) }) // the API server goes with the run, and nobody else uses these names
@@ -317,8 +320,6 @@ func (d *dataPlane) Release() {
 	}
 	gone.Wait()
 }
-
-const releaseTimeout = 30 * time.Second
 
 // node finds a node that the lease may use.
 func (d *dataPlane) node(name string) (*node, error) {
@@ -356,7 +357,7 @@ func (d *dataPlane) AddNode(ctx context.Context, as candidate.Node, proxy candid
 	}
 	d.mu.Unlock()
 	if released {
-		_ = n.remove(context.WithoutCancel(ctx)) // the error that matters is the first one
+		_ = n.remove(ctx) // the error that matters is the first one
 		return candidate.Node{}, candidate.ErrReleased
 	}
 	return n.described(), nil

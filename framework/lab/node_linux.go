@@ -67,7 +67,7 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 // a node has from the beginning, see the deviations of proxy-topology-hints-used.
 func (n *node) label(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, corev1.LabelTopologyZone, n.zone)
-	err := insist(ctx, func(bool) error {
+	err := candidate.Insist(ctx, func(bool) error {
 		_, err := n.world.api.CoreV1().Nodes().Patch(ctx, n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 		return err
 	})
@@ -101,7 +101,7 @@ func (n *node) register(ctx context.Context) error {
 		status.Addresses = append(status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
 	}
 	nodes := n.world.api.CoreV1().Nodes()
-	return insist(ctx, func(again bool) error {
+	return candidate.Insist(ctx, func(again bool) error {
 		created, err := nodes.Create(ctx, object, metav1.CreateOptions{})
 		if again && apierrors.IsAlreadyExists(err) {
 			created, err = nodes.Get(ctx, n.name, metav1.GetOptions{})
@@ -110,6 +110,9 @@ func (n *node) register(ctx context.Context) error {
 			return fmt.Errorf("create node %s: %w", n.name, err)
 		}
 		created.Status = status
+		if again {
+			created.ResourceVersion = "" // as in the registration of a pod
+		}
 		if _, err := nodes.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 			return fmt.Errorf("set the status of node %s: %w", n.name, err)
 		}
@@ -216,10 +219,15 @@ func (n *node) waitSynchronised(ctx context.Context) error {
 	}
 }
 
-// remove takes the node away: its proxy, its object and its network.
+// removeTimeout bounds how long an object of the lab is being removed: an API server gives up a deletion after half a minute, and is asked again.
+const removeTimeout = 90 * time.Second
+
+// remove takes the node away: its proxy, its object and its network. An interruption does not keep it from that.
 func (n *node) remove(ctx context.Context) error {
 	n.stopProxy()
-	err := insist(ctx, func(again bool) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
+	err := candidate.Insist(ctx, func(again bool) error {
 		err := n.world.api.CoreV1().Nodes().Delete(ctx, n.name, metav1.DeleteOptions{})
 		if again && apierrors.IsNotFound(err) {
 			return nil

@@ -70,7 +70,7 @@ func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.
 			return candidate.Pod{}, err
 		}
 		if err := p.register(ctx); err != nil {
-			_ = p.remove(context.WithoutCancel(ctx)) // the error that matters is the first one
+			_ = p.remove(ctx) // the error that matters is the first one
 			return candidate.Pod{}, err
 		}
 	}
@@ -112,8 +112,8 @@ func (p *pod) register(ctx context.Context) error {
 			NodeName: p.node.name, Containers: []corev1.Container{container}, HostNetwork: p.HostNetwork, Hostname: p.Hostname, Subdomain: p.Subdomain,
 		},
 	}
-	pods := p.node.world.api.CoreV1().Pods(p.Namespace)
-	return insist(ctx, func(again bool) error {
+	pods, status := p.node.world.api.CoreV1().Pods(p.Namespace), p.status()
+	return candidate.Insist(ctx, func(again bool) error {
 		created, err := pods.Create(ctx, object, metav1.CreateOptions{})
 		if again && apierrors.IsAlreadyExists(err) {
 			created, err = pods.Get(ctx, p.Name, metav1.GetOptions{})
@@ -121,7 +121,10 @@ func (p *pod) register(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("create pod %s: %w", p.PodName, err)
 		}
-		created.Status = p.status()
+		created.Status = status
+		if again {
+			created.ResourceVersion = "" // the status may have been set, or be set yet
+		}
 		if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
 			return fmt.Errorf("set the status of pod %s: %w", p.PodName, err)
 		}
@@ -168,7 +171,7 @@ func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready 
 		status = corev1.ConditionTrue
 	}
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q},{"type":"ContainersReady","status":%q}]}}`, status, status)
-	err := insist(ctx, func(bool) error {
+	err := candidate.Insist(ctx, func(bool) error {
 		_, err := d.world.api.CoreV1().Pods(name.Namespace).Patch(ctx, name.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
 		return err
 	})
@@ -201,7 +204,7 @@ func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error
 		return err
 	}
 	grace := int64(gracePeriod)
-	err := insist(ctx, func(bool) error {
+	err := candidate.Insist(ctx, func(bool) error {
 		return d.world.api.CoreV1().Pods(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
 	})
 	if err != nil {
@@ -247,11 +250,13 @@ func (p *pod) stop() {
 	}
 }
 
-// remove is stop, and takes the pod out of the API.
+// remove is stop, and takes the pod out of the API. An interruption does not keep it from that.
 func (p *pod) remove(ctx context.Context) error {
 	p.stop()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	defer cancel()
 	zero := int64(0)
-	err := insist(ctx, func(bool) error {
+	err := candidate.Insist(ctx, func(bool) error {
 		return p.node.world.api.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
 	})
 	if err != nil && !apierrors.IsNotFound(err) {

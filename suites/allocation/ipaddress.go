@@ -139,7 +139,7 @@ var _ = ginkgo.Describe("IPAddress", func() {
 func referTo(ctx context.Context, cp *check.ControlPlane, svc *corev1.Service, ip string) {
 	ginkgo.GinkgoHelper()
 	got, err := cp.Client().NetworkingV1().IPAddresses().Get(ctx, ip, metav1.GetOptions{})
-	Expect(err).NotTo(HaveOccurred(), "the IPAddress of Service %s/%s", svc.Namespace, svc.Name)
+	Expect(check.Answered(err)).NotTo(HaveOccurred(), "the IPAddress of Service %s/%s", svc.Namespace, svc.Name)
 	Expect(got.Spec.ParentRef).To(Equal(&networkingv1.ParentReference{Resource: "services", Namespace: svc.Namespace, Name: svc.Name}))
 	Expect(got.Labels).To(HaveKeyWithValue(networkingv1.LabelIPAddressFamily, string(familyOf(ip))))
 	Expect(got.Labels).To(HaveKeyWithValue(networkingv1.LabelManagedBy, allocatorName))

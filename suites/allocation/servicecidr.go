@@ -22,7 +22,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 	check.It(spec.AllocServiceCIDRDefault, "is there, ready, with the configured ranges",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cidr, err := cp.Client().NetworkingV1().ServiceCIDRs().Get(ctx, "kubernetes", metav1.GetOptions{})
-			Expect(err).NotTo(HaveOccurred())
+			Expect(check.Answered(err)).NotTo(HaveOccurred())
 			var want []string
 			for _, p := range cp.CIDRs() {
 				want = append(want, p.String())
@@ -36,13 +36,13 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
 			old, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
 			check.Must(err)
-			Expect(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{})).To(Succeed())
+			Expect(check.Answered(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
 			// Where a controller holds it back, for the address of the Service "kubernetes" depends on it, it has to be let go.
 			_, err = cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-			Expect(err).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
+			Expect(check.Answered(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
 			check.Converge(ctx, "the default ServiceCIDR", defaultRestored, func(g Gomega) {
 				cidr, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
-				g.Expect(err).NotTo(HaveOccurred())
+				g.Expect(check.Answered(err)).NotTo(HaveOccurred())
 				g.Expect(cidr.Spec.CIDRs).To(Equal(old.Spec.CIDRs))
 				g.Expect(cidr.UID).NotTo(Equal(old.UID), "the UID of the new ServiceCIDR")
 				a := cp.Create(ctx, check.Service(cp.Name("later")))
@@ -145,7 +145,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			name := cp.AddServiceCIDR(ctx, "10.97.0.0/28")
 			createOnceAdded(ctx, cp, check.Service("holder"))
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
-			Expect(cidrs.Delete(ctx, name, metav1.DeleteOptions{})).To(Succeed())
+			Expect(check.Answered(cidrs.Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
 			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
 				a := cp.Create(ctx, check.Service(cp.Name("late")))
 				if a.Accepted() {
@@ -154,7 +154,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 				g.Expect(a).To(check.BeExhausted())
 			})
 			cidr, err := cidrs.Get(ctx, name, metav1.GetOptions{})
-			Expect(err).NotTo(HaveOccurred(), "the ServiceCIDR that a Service depends on")
+			Expect(check.Answered(err)).NotTo(HaveOccurred(), "the ServiceCIDR that a Service depends on")
 			Expect(cidr.DeletionTimestamp).NotTo(BeNil())
 			Expect(cp.Delete(ctx, "holder")).To(check.BeAccepted())
 			check.Converge(ctx, "end of the ServiceCIDR", reuse, func(g Gomega) {

@@ -28,7 +28,7 @@ type contentAnswer struct {
 	body  []byte
 }
 
-// contentRequest sends a request with the given Content-Type and Accept headers.
+// contentRequest sends a request with the given Content-Type and Accept headers. Without an answer the check is unknown.
 func contentRequest(ctx context.Context, cp *check.ControlPlane, method, path, contentType, accept string, body []byte) contentAnswer {
 	ginkgo.GinkgoHelper()
 	client := cp.Client().CoreV1().RESTClient().(*rest.RESTClient)
@@ -44,6 +44,9 @@ func contentRequest(ctx context.Context, cp *check.ControlPlane, method, path, c
 	var b bytes.Buffer
 	_, err = b.ReadFrom(response.Body)
 	check.Must(err)
+	if check.NoAnswer(response.StatusCode, b.String()) {
+		check.Abort("%s %s: %d: %s", method, path, response.StatusCode, b.String())
+	}
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
 	return contentAnswer{code: response.StatusCode, media: media, body: b.Bytes()}
 }

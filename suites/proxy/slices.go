@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -170,28 +171,33 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 	}
 	pods := net.Client().CoreV1().Pods(net.Namespace())
 	ginkgo.DeferCleanup(func(ctx context.Context) {
-		remove := func() error {
+		check.Must(candidate.Insist(ctx, func(bool) error { // a slow server has removed a part of them with each request that it gave up
 			return pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}, metav1.ListOptions{LabelSelector: "app=" + app})
-		}
-		err := remove()
-		for attempts := 1; err != nil && attempts < 5; attempts++ { // a slow server gives up, and has removed a part of them with each request
-			err = remove()
-		}
-		check.Must(err)
+		}))
 	})
 	byWriters(n, func(i int) {
 		p := &made[i]
-		object, err := pods.Create(ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: p.Name, Labels: p.Labels},
-			Spec:       corev1.PodSpec{NodeName: p.Node, Containers: []corev1.Container{{Name: "nothing", Image: "nothing"}}},
-		}, metav1.CreateOptions{})
-		check.Must(err)
-		object.Status.Phase = corev1.PodRunning
-		object.Status.PodIP = p.Addresses[0].String()
-		object.Status.PodIPs = []corev1.PodIP{{IP: object.Status.PodIP}}
-		object.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		_, err = pods.UpdateStatus(ctx, object, metav1.UpdateOptions{})
-		check.Must(err)
+		check.Must(candidate.Insist(ctx, func(again bool) error {
+			object, err := pods.Create(ctx, &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: p.Name, Labels: p.Labels},
+				Spec:       corev1.PodSpec{NodeName: p.Node, Containers: []corev1.Container{{Name: "nothing", Image: "nothing"}}},
+			}, metav1.CreateOptions{})
+			if again && apierrors.IsAlreadyExists(err) {
+				object, err = pods.Get(ctx, p.Name, metav1.GetOptions{})
+			}
+			if err != nil {
+				return err
+			}
+			if again {
+				object.ResourceVersion = "" // the status may have been set, or be set yet
+			}
+			object.Status.Phase = corev1.PodRunning
+			object.Status.PodIP = p.Addresses[0].String()
+			object.Status.PodIPs = []corev1.PodIP{{IP: object.Status.PodIP}}
+			object.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+			_, err = pods.UpdateStatus(ctx, object, metav1.UpdateOptions{})
+			return err
+		}))
 	})
 	return made
 }

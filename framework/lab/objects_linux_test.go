@@ -1,7 +1,9 @@
 package lab
 
 import (
+	"context"
 	"net/netip"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -51,11 +53,25 @@ func TestObjectsOfALabAreKeptThoughTheServerGivesRequestsUp(t *testing.T) {
 		if err := p.register(t.Context()); err != nil {
 			t.Fatal(err)
 		}
+		if err := n.label(t.Context()); err != nil {
+			t.Error(err)
+		}
+		d := &dataPlane{world: n.world}
+		if err := d.pods.AddOwn(p.PodName, p); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.SetReady(t.Context(), p.PodName, false); err != nil {
+			t.Error(err)
+		}
 		kept, err := api.CoreV1().Pods("a").Get(t.Context(), "b", metav1.GetOptions{})
-		if err != nil || kept.Status.Phase != corev1.PodRunning {
+		if err != nil || kept.Status.Phase != corev1.PodRunning || !slices.ContainsFunc(kept.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionFalse
+		}) {
 			t.Errorf("pod %+v: %v", kept, err)
 		}
-		if err := p.remove(t.Context()); err != nil {
+		interrupted, cancel := context.WithCancel(t.Context())
+		cancel()
+		if err := p.remove(interrupted); err != nil {
 			t.Error(err)
 		}
 		if _, err := api.CoreV1().Pods("a").Get(t.Context(), "b", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
