@@ -128,10 +128,12 @@ func (s *standIn) serve(w http.ResponseWriter, r *http.Request) error {
 	namespace, resource := parts[3], parts[4]
 	switch {
 	case s.streamless && r.URL.Query().Has("sendInitialEvents"):
+		w.Header().Set("Content-Type", "application/json")
 		w.WriteHeader(http.StatusUnprocessableEntity)
 		refusal := apierrors.NewInvalid(schema.GroupKind{Kind: "ListOptions"}, "", nil)
 		return json.NewEncoder(w).Encode(refusal.Status())
 	case resource == "configmaps":
+		w.Header().Set("Content-Type", "application/json")
 		return json.NewEncoder(w).Encode(corev1.ConfigMap{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Name: parts[5], Namespace: namespace},
 			Data: map[string]string{"config.conf": "mode: " + s.mode},

@@ -130,40 +130,48 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 	if c.options.Outside != nil {
 		c.description.Capabilities = append(c.description.Capabilities, spec.LoadBalancer)
 	}
-	if _, err := c.client.CoreV1().Services(metav1.NamespaceSystem).Get(ctx, "kube-dns", metav1.GetOptions{}); err == nil {
+	_, err = c.client.CoreV1().Services(metav1.NamespaceSystem).Get(ctx, "kube-dns", metav1.GetOptions{})
+	if err != nil && !refused(err) {
+		return fmt.Errorf("look for the Service kube-dns: %w", err)
+	}
+	if err == nil {
 		c.description.Capabilities = append(c.description.Capabilities, spec.ClusterDNS)
 	}
-	c.description.Capabilities = append(c.description.Capabilities, c.proxyCapabilities(ctx)...)
-	return nil
+	visible, err := c.proxyCapabilities(ctx)
+	c.description.Capabilities = append(c.description.Capabilities, visible...)
+	return err
 }
 
 // proxyModes are the modes of kube-proxy and what they can be asked for.
 var proxyModes = map[string]spec.Capability{"iptables": spec.IPTablesMode, "nftables": spec.NFTablesMode, "ipvs": spec.IPVS}
 
 // proxyCapabilities reads the configuration of kube-proxy where kubeadm puts it. A cluster that does not show it is judged by what all proxies have in common.
-func (c *Cluster) proxyCapabilities(ctx context.Context) []spec.Capability {
+func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, error) {
 	stored, err := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kube-proxy", metav1.GetOptions{})
 	if err != nil {
-		return nil
+		if refused(err) {
+			return nil, nil
+		}
+		return nil, fmt.Errorf("read the configuration of kube-proxy: %w", err)
 	}
 	var configuration struct {
 		Mode               string `json:"mode"`
 		MetricsBindAddress string `json:"metricsBindAddress"`
 	}
 	if err := yaml.Unmarshal([]byte(stored.Data["config.conf"]), &configuration); err != nil {
-		return nil
+		return nil, nil
 	}
 	name := cmp.Or(configuration.Mode, "iptables")
 	mode := proxyModes[name]
 	if mode == "" {
-		return nil
+		return nil, nil
 	}
 	c.description.ProxyMode = name
 	visible := []spec.Capability{spec.KubeProxy, mode}
 	if a := configuration.MetricsBindAddress; a == "" || strings.HasSuffix(a, fmt.Sprintf(":%d", candidate.ProxyMetricsPort)) {
 		visible = append(visible, spec.ProxyMetrics)
 	}
-	return visible
+	return visible, nil
 }
 
 // load reads the kubeconfig. Without one it takes the service account of the pod.

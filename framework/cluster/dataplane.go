@@ -208,7 +208,8 @@ func (d *dataPlane) Release() {
 	gone.Wait()
 }
 
-const releaseTimeout = 30 * time.Second
+// releaseTimeout leaves time for a second request: an API server gives up a deletion after half a minute.
+const releaseTimeout = 75 * time.Second
 
 // The nodes of a cluster in use and their proxies are not ours.
 

@@ -2,9 +2,9 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
-	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -84,19 +84,21 @@ func (c *Cluster) ensureHostNamespace(ctx context.Context) error {
 	}
 	c.hosts.tried = true
 	// An interruption must not cut the request off: the server could carry it out after removeHosts has been here.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), namespaceTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
 	defer cancel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: c.hostNamespace(), Labels: map[string]string{candidate.RunLabel: c.runID, "pod-security.kubernetes.io/enforce": "privileged"},
 	}}
-	if _, err := c.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{}); err != nil && !apierrors.IsAlreadyExists(err) {
+	err := candidate.Insist(ctx, func(bool) error {
+		_, err := c.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
+		return err
+	})
+	if err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the namespace of agents: %w", err)
 	}
 	c.hosts.created = true
 	return nil
 }
-
-const namespaceTimeout = 30 * time.Second
 
 // endLease tells the agents that leases share to close what a lease has left open.
 func (c *Cluster) endLease(ctx context.Context, lease string) {
@@ -125,13 +127,16 @@ func (c *Cluster) removeHosts(ctx context.Context) error {
 	if !c.hosts.tried {
 		return nil
 	}
-	zero := int64(0)
-	err := c.client.CoreV1().Pods(c.hostNamespace()).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
-	if err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete the pods of namespace %s: %w", c.hostNamespace(), err)
+	name, zero := c.hostNamespace(), int64(0)
+	remove := func(what string, ask func() error) error {
+		if err := candidate.Insist(ctx, func(bool) error { return ask() }); err != nil && !apierrors.IsNotFound(err) {
+			return fmt.Errorf("delete %s: %w", what, err)
+		}
+		return nil
 	}
-	if err := c.client.CoreV1().Namespaces().Delete(ctx, c.hostNamespace(), metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
-		return fmt.Errorf("delete namespace %s: %w", c.hostNamespace(), err)
-	}
-	return nil
+	return errors.Join( // what is wrong with the pods does not let the namespace stay
+		remove("the pods of namespace "+name, func() error {
+			return c.client.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
+		}),
+		remove("namespace "+name, func() error { return c.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}) }))
 }

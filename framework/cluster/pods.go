@@ -66,7 +66,7 @@ func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.
 		}
 		p, number, found := d.cluster.hosts.idle.Take(node)
 		if found && !p.stillAnswers(ctx) {
-			_ = p.remove(context.WithoutCancel(ctx)) // what a kubelet has ended is lent to nobody
+			_ = p.remove(ctx) // what a kubelet has ended is lent to nobody
 			continue
 		}
 		if !found {
@@ -76,7 +76,7 @@ func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.
 			name := candidate.PodName{Namespace: d.cluster.hostNamespace(), Name: fmt.Sprintf("%s-client-%d", node, number)}
 			p = &pod{Pod: candidate.Pod{PodName: name, Node: node, Ports: ports}, cluster: d.cluster}
 			if err := p.start(ctx); err != nil {
-				_ = p.remove(context.WithoutCancel(ctx)) // the error that matters is the first one
+				_ = p.remove(ctx) // the error that matters is the first one
 				return candidate.Pod{}, err
 			}
 		}
@@ -109,7 +109,14 @@ func (p *pod) start(ctx context.Context) error {
 	}
 	p.agent = p.cluster.agentOf(p.PodName, port)
 	object := p.cluster.podObject(&p.Pod, port, string(config))
-	if _, err := p.cluster.client.CoreV1().Pods(p.Namespace).Create(ctx, object, metav1.CreateOptions{}); err != nil {
+	err = candidate.Insist(ctx, func(again bool) error {
+		_, err := p.cluster.client.CoreV1().Pods(p.Namespace).Create(ctx, object, metav1.CreateOptions{})
+		if again && apierrors.IsAlreadyExists(err) {
+			return nil
+		}
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("create pod %s: %w", p.PodName, err)
 	}
 	started, err := p.wait(ctx, "run", func(o *corev1.Pod) (bool, error) {
@@ -299,7 +306,10 @@ func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error
 		return err
 	}
 	grace := int64(gracePeriod)
-	if err := d.cluster.client.CoreV1().Pods(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace}); err != nil {
+	err := candidate.Insist(ctx, func(bool) error {
+		return d.cluster.client.CoreV1().Pods(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+	})
+	if err != nil {
 		return fmt.Errorf("delete pod %s: %w", name, err)
 	}
 	return nil
@@ -325,10 +335,14 @@ func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
 	return p.remove(ctx)
 }
 
-// remove takes the pod out of the API; the kubelet ends what runs of it.
+// remove takes the pod out of the API; the kubelet ends what runs of it. An interruption does not keep it from that.
 func (p *pod) remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	defer cancel()
 	zero := int64(0)
-	err := p.cluster.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	err := candidate.Insist(ctx, func(bool) error {
+		return p.cluster.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete pod %s: %w", p.PodName, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"regexp"
 	"slices"
@@ -35,7 +36,9 @@ func (c *Cluster) discoverRanges(ctx context.Context, client kubernetes.Interfac
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("read the Service ranges: %w", err)
 	case len(c.cidrs) == 0: // before Kubernetes 1.33
-		c.cidrs = refusedRanges(ctx, client)
+		if c.cidrs, err = refusedRanges(ctx, client); err != nil {
+			return fmt.Errorf("ask for the Service ranges: %w", err)
+		}
 	}
 	if len(c.cidrs) == 0 {
 		return ErrNoServiceCIDR
@@ -64,17 +67,31 @@ func serviceCIDRs(ctx context.Context, client kubernetes.Interface) (cidrs []net
 			cidrs = append(cidrs, p)
 		}
 	}
-	return primaryFirst(ctx, client, cidrs), further, nil
+	return cidrs, further, primaryFirst(ctx, client, cidrs)
 }
 
 // primaryFirst puts the range of the primary family first: it is that of the Service "kubernetes", and nothing else tells.
-func primaryFirst(ctx context.Context, client kubernetes.Interface, cidrs []netip.Prefix) []netip.Prefix {
-	if svc, err := client.CoreV1().Services(corev1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{}); err == nil && len(cidrs) == 2 {
-		if ip, err := netip.ParseAddr(svc.Spec.ClusterIP); err == nil && ip.Is4() != cidrs[0].Addr().Is4() {
-			slices.Reverse(cidrs)
-		}
+func primaryFirst(ctx context.Context, client kubernetes.Interface, cidrs []netip.Prefix) error {
+	if len(cidrs) != 2 {
+		return nil
 	}
-	return cidrs
+	svc, err := client.CoreV1().Services(corev1.NamespaceDefault).Get(ctx, "kubernetes", metav1.GetOptions{})
+	if err != nil {
+		if refused(err) {
+			return nil
+		}
+		return fmt.Errorf("read the Service kubernetes: %w", err)
+	}
+	if ip, err := netip.ParseAddr(svc.Spec.ClusterIP); err == nil && ip.Is4() != cidrs[0].Addr().Is4() {
+		slices.Reverse(cidrs)
+	}
+	return nil
+}
+
+// refused reports whether an error is what an API server says, and not that it says nothing.
+func refused(err error) bool {
+	var refusal apierrors.APIStatus
+	return errors.As(err, &refusal) && !apierrors.IsTooManyRequests(err) && refusal.Status().Code <= http.StatusInternalServerError
 }
 
 // foreignAddresses are in no Service range: they are for documentation (RFC 5737, RFC 3849).
@@ -84,8 +101,8 @@ var foreignAddresses = []string{"192.0.2.1", "2001:db8::1"}
 var validRange = regexp.MustCompile(`The range of valid IPs is ([0-9a-fA-F.:]+/[0-9]+)`)
 
 // refusedRanges has an address of each family refused, of a Service that even without the refusal would not be stored. A family that the cluster does not have is refused
-// without a range.
-func refusedRanges(ctx context.Context, client kubernetes.Interface) (cidrs []netip.Prefix) {
+// without a range. The error is that of a server that does not answer.
+func refusedRanges(ctx context.Context, client kubernetes.Interface) (cidrs []netip.Prefix, err error) {
 	for _, address := range foreignAddresses {
 		svc := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"},
@@ -95,13 +112,16 @@ func refusedRanges(ctx context.Context, client kubernetes.Interface) (cidrs []ne
 		if err == nil {
 			continue
 		}
+		if !refused(err) {
+			return nil, err
+		}
 		if found := validRange.FindStringSubmatch(err.Error()); found != nil {
 			if p, err := netip.ParsePrefix(found[1]); err == nil {
 				cidrs = append(cidrs, p.Masked())
 			}
 		}
 	}
-	return primaryFirst(ctx, client, cidrs)
+	return cidrs, primaryFirst(ctx, client, cidrs)
 }
 
 // defaultNodePorts is the range of a server to which nobody has given another one.
@@ -123,8 +143,7 @@ func refusedNodePorts(ctx context.Context, client kubernetes.Interface) (utilnet
 	if err == nil {
 		return defaultNodePorts, services.Delete(ctx, stored.Name, metav1.DeleteOptions{})
 	}
-	var refusal apierrors.APIStatus
-	if !errors.As(err, &refusal) || apierrors.IsTooManyRequests(err) || apierrors.IsServiceUnavailable(err) || apierrors.IsTimeout(err) {
+	if !refused(err) {
 		return defaultNodePorts, fmt.Errorf("ask for the node-port range: %w", err)
 	}
 	if found := validPorts.FindStringSubmatch(err.Error()); found != nil {

@@ -34,10 +34,10 @@ func before133(t *testing.T, own string, ranges ...string) *fake.Clientset {
 		ip := netip.MustParseAddr(create.Object.(*corev1.Service).Spec.ClusterIP)
 		for _, r := range ranges {
 			if netip.MustParsePrefix(r).Addr().Is4() == ip.Is4() {
-				return true, nil, fmt.Errorf(`Service "x" is invalid: spec.clusterIPs: Invalid value: []string{%q}: failed to allocate IP %s: the provided IP (%s) is not in the valid range. The range of valid IPs is %s`, ip, ip, ip, r)
+				return true, nil, apierrors.NewBadRequest(fmt.Sprintf(`Service "x" is invalid: spec.clusterIPs: Invalid value: []string{%q}: failed to allocate IP %s: the provided IP (%s) is not in the valid range. The range of valid IPs is %s`, ip, ip, ip, r))
 			}
 		}
-		return true, nil, fmt.Errorf(`Service "x" is invalid: spec.clusterIPs[0]: Invalid value: []string{%q}: may not be used as the cluster is not configured for it`, ip)
+		return true, nil, apierrors.NewBadRequest(fmt.Sprintf(`Service "x" is invalid: spec.clusterIPs[0]: Invalid value: []string{%q}: may not be used as the cluster is not configured for it`, ip))
 	})
 	return client
 }
@@ -77,6 +77,20 @@ func TestRangesThatNobodyTells(t *testing.T) {
 	c := &Cluster{cidrs: named}
 	if err := c.discoverRanges(t.Context(), before133(t, "10.96.0.1")); err != nil || !slices.Equal(c.cidrs, named) {
 		t.Errorf("ranges %v, error %v, want those that were named", c.cidrs, err)
+	}
+}
+
+// A range that nobody tells is another thing than a server that says nothing.
+func TestServersThatDoNotAnswerTellNoRanges(t *testing.T) {
+	for _, asked := range []string{"create", "get"} {
+		client := before133(t, "fd00::1", "10.96.0.0/16", "fd00::/112")
+		client.PrependReactor(asked, "services", func(clienttesting.Action) (bool, runtime.Object, error) {
+			return true, nil, apierrors.NewTimeoutError("gave it up", 0)
+		})
+		c := &Cluster{}
+		if err := c.discoverRanges(t.Context(), client); !apierrors.IsTimeout(err) {
+			t.Errorf("%s: ranges %v, error %v", asked, c.cidrs, err)
+		}
 	}
 }
 
