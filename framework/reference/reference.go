@@ -54,8 +54,8 @@ type Reference struct {
 
 var _ candidate.Candidate = (*Reference)(nil)
 
-// New makes the reference. It starts nothing: control planes are started when they are asked for. The error says that the
-// options make no sense.
+// New makes the reference. Control planes are started when they are asked for; what they share is prepared meanwhile. The error says that the options make no
+// sense.
 func New(options Options) (*Reference, error) {
 	if options.Version == "" {
 		options.Version = apiserver.DefaultVersion
@@ -79,6 +79,7 @@ func New(options Options) (*Reference, error) {
 	if minor >= apiserver.ServiceCIDRMinor {
 		r.capabilities = append(r.capabilities, spec.ServiceCIDRAPI, spec.ManageServiceCIDRs, spec.ServiceCIDRController)
 	}
+	go apiserver.Prepare()
 	return r, nil
 }
 

@@ -31,8 +31,8 @@ type write struct {
 // maxWrites bounds what is remembered of an object. What older writes set then belongs to nobody.
 const maxWrites = 32
 
-// typeConverter knows the structure of all types: which lists are maps, and by which keys. It takes a tenth of a second to
-// build and is shared by all servers.
+// typeConverter knows the structure of all types: which lists are maps, and by which keys. It is made by Prepare or at
+// first use, and shared by all servers.
 var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
 	return applyconfigurations.NewTypeConverter(codecs().scheme)
 })

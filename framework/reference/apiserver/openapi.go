@@ -18,7 +18,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// openAPIDocument is one encoded document of /openapi/v3. It is made at first use and shared by all servers.
+// openAPIDocument is one encoded document of /openapi/v3. It is made by Prepare or at first use, and shared by all servers.
 type openAPIDocument struct {
 	data []byte
 	hash string
