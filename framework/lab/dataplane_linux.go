@@ -207,7 +207,8 @@ func (w *world) stop() {
 		}
 	}
 	for _, p := range w.idle.TakeAll() {
-		p.stop()
+		p.kill()
+		p.network.Close() // its cable goes with it, and nobody waits for that
 	}
 	w.dns.stop(w.lab.dir)
 	if w.controllers != nil {
