@@ -7,6 +7,7 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 )
@@ -21,6 +22,40 @@ func Insist(ctx context.Context, ask func(again bool) error) error {
 	return retry.OnError(insistence, func(err error) bool { return ctx.Err() == nil && GaveUp(err) }, func() error {
 		defer func() { again = true }()
 		return ask(again)
+	})
+}
+
+// InsistTimeout bounds what is insisted on though a check was interrupted: it leaves time for a second request.
+const InsistTimeout = 75 * time.Second
+
+// creator is a typed client of one kind of object.
+type creator[T any] interface {
+	Create(context.Context, T, metav1.CreateOptions) (T, error)
+	Get(context.Context, string, metav1.GetOptions) (T, error)
+}
+
+// Create insists on an object whose name nobody else uses, and returns it as stored.
+func Create[T metav1.Object](ctx context.Context, client creator[T], object T) (stored T, err error) {
+	err = Insist(ctx, func(again bool) error {
+		stored, err = client.Create(ctx, object, metav1.CreateOptions{})
+		if again && apierrors.IsAlreadyExists(err) {
+			stored, err = client.Get(ctx, object.GetName(), metav1.GetOptions{})
+		}
+		return err
+	})
+	return stored, err
+}
+
+// SetStatus insists on the status of an object that Create has returned.
+func SetStatus[T metav1.Object](ctx context.Context, client interface {
+	UpdateStatus(context.Context, T, metav1.UpdateOptions) (T, error)
+}, object T) error {
+	return Insist(ctx, func(again bool) error {
+		if again {
+			object.SetResourceVersion("") // it may have been set, or be set yet
+		}
+		_, err := client.UpdateStatus(ctx, object, metav1.UpdateOptions{})
+		return err
 	})
 }
 

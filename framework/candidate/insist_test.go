@@ -9,6 +9,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 )
 
 func TestInsist(t *testing.T) {
@@ -51,4 +55,45 @@ func TestInsistEndsWithItsContext(t *testing.T) {
 	if !apierrors.IsTimeout(err) || asked != 1 {
 		t.Errorf("%v, asked %d times", err, asked)
 	}
+}
+
+// TestCreateAndSetStatus does both against an API server that carries the first request out, and then gives it up.
+func TestCreateAndSetStatus(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the pauses take no time
+		clientset := fake.NewClientset()
+		pods := clientset.CoreV1().Pods("ns")
+		created, updated := 0, []string(nil) // requests, and the resource versions of updates
+		clientset.PrependReactor("create", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			if created++; created > 1 {
+				return false, nil, nil
+			}
+			if err := clientset.Tracker().Create(action.GetResource(), action.(clienttesting.CreateAction).GetObject(), "ns"); err != nil {
+				t.Error(err)
+			}
+			return true, nil, apierrors.NewTimeoutError("gave it up", 0)
+		})
+		clientset.PrependReactor("update", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			updated = append(updated, action.(clienttesting.UpdateAction).GetObject().(*corev1.Pod).ResourceVersion)
+			if len(updated) > 1 {
+				return false, nil, nil
+			}
+			return true, nil, apierrors.NewTimeoutError("gave it up", 0)
+		})
+		stored, err := Create(t.Context(), pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "7"}})
+		if err != nil || created != 2 || stored.Name != "a" {
+			t.Fatalf("created %v by %d requests: %v", stored, created, err)
+		}
+		stored.Status.Phase = corev1.PodRunning
+		if err := SetStatus(t.Context(), pods, stored); err != nil || len(updated) != 2 || updated[0] == "" || updated[1] != "" {
+			t.Fatalf("set by updates of resource versions %q: %v", updated, err)
+		}
+		if found, err := pods.Get(t.Context(), "a", metav1.GetOptions{}); err != nil || found.Status.Phase != corev1.PodRunning {
+			t.Fatalf("stored %v: %v", found, err)
+		}
+
+		// What was there before the first request is somebody else's.
+		if _, err := Create(t.Context(), pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); !apierrors.IsAlreadyExists(err) {
+			t.Errorf("created over another: %v", err)
+		}
+	})
 }

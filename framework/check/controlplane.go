@@ -168,14 +168,7 @@ func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patiently(namespaceTimeout))
 	defer cancel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: setup.RunID}}}
-	err := candidate.Insist(ctx, func(again bool) error {
-		_, err := cp.core.Namespaces().Create(ctx, ns, metav1.CreateOptions{})
-		if again && apierrors.IsAlreadyExists(err) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
+	if _, err := candidate.Create(ctx, cp.core.Namespaces(), ns); err != nil {
 		return "", fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	return name, nil

@@ -353,14 +353,8 @@ func (n *Network) Slice(svc *corev1.Service, pods ...candidate.Pod) *discoveryv1
 // CreateSlice creates a hand-made EndpointSlice.
 func (n *Network) CreateSlice(ctx context.Context, s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	ginkgo.GinkgoHelper()
-	var created *discoveryv1.EndpointSlice
-	Must(candidate.Insist(ctx, func(again bool) (err error) {
-		created, err = n.slicesOf(s).Create(ctx, s, metav1.CreateOptions{})
-		if again && apierrors.IsAlreadyExists(err) {
-			created, err = n.slicesOf(s).Get(ctx, s.Name, metav1.GetOptions{})
-		}
-		return err
-	}))
+	created, err := candidate.Create(ctx, n.slicesOf(s), s)
+	Must(err)
 	return created
 }
 

@@ -192,7 +192,7 @@ func conditions(ready, serving, terminating *bool) string {
 // Release implements candidate.ControlPlane: it removes the pods of the lease, and takes back those that were lent.
 func (d *dataPlane) Release() {
 	pods, lent := d.pods.Release()
-	ctx, cancel := context.WithTimeout(context.Background(), releaseTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), candidate.InsistTimeout)
 	defer cancel()
 	var gone sync.WaitGroup
 	for _, p := range pods {
@@ -207,9 +207,6 @@ func (d *dataPlane) Release() {
 	gone.Go(func() { d.cluster.endLease(ctx, d.id) })
 	gone.Wait()
 }
-
-// releaseTimeout leaves time for a second request: an API server gives up a deletion after half a minute.
-const releaseTimeout = 75 * time.Second
 
 // The nodes of a cluster in use and their proxies are not ours.
 

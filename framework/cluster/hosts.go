@@ -84,16 +84,12 @@ func (c *Cluster) ensureHostNamespace(ctx context.Context) error {
 	}
 	c.hosts.tried = true
 	// An interruption must not cut the request off: the server could carry it out after removeHosts has been here.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: c.hostNamespace(), Labels: map[string]string{candidate.RunLabel: c.runID, "pod-security.kubernetes.io/enforce": "privileged"},
 	}}
-	err := candidate.Insist(ctx, func(bool) error {
-		_, err := c.client.CoreV1().Namespaces().Create(ctx, ns, metav1.CreateOptions{})
-		return err
-	})
-	if err != nil && !apierrors.IsAlreadyExists(err) {
+	if _, err := candidate.Create(ctx, c.client.CoreV1().Namespaces(), ns); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("create the namespace of agents: %w", err)
 	}
 	c.hosts.created = true

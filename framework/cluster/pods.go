@@ -109,14 +109,7 @@ func (p *pod) start(ctx context.Context) error {
 	}
 	p.agent = p.cluster.agentOf(p.PodName, port)
 	object := p.cluster.podObject(&p.Pod, port, string(config))
-	err = candidate.Insist(ctx, func(again bool) error {
-		_, err := p.cluster.client.CoreV1().Pods(p.Namespace).Create(ctx, object, metav1.CreateOptions{})
-		if again && apierrors.IsAlreadyExists(err) {
-			return nil
-		}
-		return err
-	})
-	if err != nil {
+	if _, err := candidate.Create(ctx, p.cluster.client.CoreV1().Pods(p.Namespace), object); err != nil {
 		return fmt.Errorf("create pod %s: %w", p.PodName, err)
 	}
 	started, err := p.wait(ctx, "run", func(o *corev1.Pod) (bool, error) {
@@ -337,7 +330,7 @@ func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
 
 // remove takes the pod out of the API; the kubelet ends what runs of it. An interruption does not keep it from that.
 func (p *pod) remove(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), releaseTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
 	zero := int64(0)
 	err := candidate.Insist(ctx, func(bool) error {

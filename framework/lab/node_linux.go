@@ -101,23 +101,15 @@ func (n *node) register(ctx context.Context) error {
 		status.Addresses = append(status.Addresses, corev1.NodeAddress{Type: corev1.NodeInternalIP, Address: a.String()})
 	}
 	nodes := n.world.api.CoreV1().Nodes()
-	return candidate.Insist(ctx, func(again bool) error {
-		created, err := nodes.Create(ctx, object, metav1.CreateOptions{})
-		if again && apierrors.IsAlreadyExists(err) {
-			created, err = nodes.Get(ctx, n.name, metav1.GetOptions{})
-		}
-		if err != nil {
-			return fmt.Errorf("create node %s: %w", n.name, err)
-		}
-		created.Status = status
-		if again {
-			created.ResourceVersion = "" // as in the registration of a pod
-		}
-		if _, err := nodes.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
-			return fmt.Errorf("set the status of node %s: %w", n.name, err)
-		}
-		return nil
-	})
+	created, err := candidate.Create(ctx, nodes, object)
+	if err != nil {
+		return fmt.Errorf("create node %s: %w", n.name, err)
+	}
+	created.Status = status
+	if err := candidate.SetStatus(ctx, nodes, created); err != nil {
+		return fmt.Errorf("set the status of node %s: %w", n.name, err)
+	}
+	return nil
 }
 
 // described is the node as checks see it.
@@ -219,13 +211,10 @@ func (n *node) waitSynchronised(ctx context.Context) error {
 	}
 }
 
-// removeTimeout bounds how long an object of the lab is being removed: an API server gives up a deletion after half a minute, and is asked again.
-const removeTimeout = 90 * time.Second
-
 // remove takes the node away: its proxy, its object and its network. An interruption does not keep it from that.
 func (n *node) remove(ctx context.Context) error {
 	n.stopProxy()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
 	err := candidate.Insist(ctx, func(again bool) error {
 		err := n.world.api.CoreV1().Nodes().Delete(ctx, n.name, metav1.DeleteOptions{})

@@ -112,24 +112,16 @@ func (p *pod) register(ctx context.Context) error {
 			NodeName: p.node.name, Containers: []corev1.Container{container}, HostNetwork: p.HostNetwork, Hostname: p.Hostname, Subdomain: p.Subdomain,
 		},
 	}
-	pods, status := p.node.world.api.CoreV1().Pods(p.Namespace), p.status()
-	return candidate.Insist(ctx, func(again bool) error {
-		created, err := pods.Create(ctx, object, metav1.CreateOptions{})
-		if again && apierrors.IsAlreadyExists(err) {
-			created, err = pods.Get(ctx, p.Name, metav1.GetOptions{})
-		}
-		if err != nil {
-			return fmt.Errorf("create pod %s: %w", p.PodName, err)
-		}
-		created.Status = status
-		if again {
-			created.ResourceVersion = "" // the status may have been set, or be set yet
-		}
-		if _, err := pods.UpdateStatus(ctx, created, metav1.UpdateOptions{}); err != nil {
-			return fmt.Errorf("set the status of pod %s: %w", p.PodName, err)
-		}
-		return nil
-	})
+	pods := p.node.world.api.CoreV1().Pods(p.Namespace)
+	created, err := candidate.Create(ctx, pods, object)
+	if err != nil {
+		return fmt.Errorf("create pod %s: %w", p.PodName, err)
+	}
+	created.Status = p.status()
+	if err := candidate.SetStatus(ctx, pods, created); err != nil {
+		return fmt.Errorf("set the status of pod %s: %w", p.PodName, err)
+	}
+	return nil
 }
 
 // status is that of a pod that runs.
@@ -253,7 +245,7 @@ func (p *pod) stop() {
 // remove is stop, and takes the pod out of the API. An interruption does not keep it from that.
 func (p *pod) remove(ctx context.Context) error {
 	p.stop()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), removeTimeout)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
 	zero := int64(0)
 	err := candidate.Insist(ctx, func(bool) error {

@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -177,27 +176,16 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 	})
 	byWriters(n, func(i int) {
 		p := &made[i]
-		check.Must(candidate.Insist(ctx, func(again bool) error {
-			object, err := pods.Create(ctx, &corev1.Pod{
-				ObjectMeta: metav1.ObjectMeta{Name: p.Name, Labels: p.Labels},
-				Spec:       corev1.PodSpec{NodeName: p.Node, Containers: []corev1.Container{{Name: "nothing", Image: "nothing"}}},
-			}, metav1.CreateOptions{})
-			if again && apierrors.IsAlreadyExists(err) {
-				object, err = pods.Get(ctx, p.Name, metav1.GetOptions{})
-			}
-			if err != nil {
-				return err
-			}
-			if again {
-				object.ResourceVersion = "" // the status may have been set, or be set yet
-			}
-			object.Status.Phase = corev1.PodRunning
-			object.Status.PodIP = p.Addresses[0].String()
-			object.Status.PodIPs = []corev1.PodIP{{IP: object.Status.PodIP}}
-			object.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-			_, err = pods.UpdateStatus(ctx, object, metav1.UpdateOptions{})
-			return err
-		}))
+		object, err := candidate.Create(ctx, pods, &corev1.Pod{
+			ObjectMeta: metav1.ObjectMeta{Name: p.Name, Labels: p.Labels},
+			Spec:       corev1.PodSpec{NodeName: p.Node, Containers: []corev1.Container{{Name: "nothing", Image: "nothing"}}},
+		})
+		check.Must(err)
+		object.Status.Phase = corev1.PodRunning
+		object.Status.PodIP = p.Addresses[0].String()
+		object.Status.PodIPs = []corev1.PodIP{{IP: object.Status.PodIP}}
+		object.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
+		check.Must(candidate.SetStatus(ctx, pods, object))
 	})
 	return made
 }
