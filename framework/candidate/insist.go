@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"time"
 
+	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
@@ -59,8 +60,9 @@ func SetStatus[T metav1.Object](ctx context.Context, client interface {
 	})
 }
 
-// GaveUp reports whether an API server says that it could not do what it was asked for: nothing about what it was asked for.
+// GaveUp reports whether an API server says that it could not do what it was asked for: nothing about what it was asked for. It says so by a code, or by breaking
+// off: kube-apiserver does either when a request takes more than its minute, as it happens (WithTimeout in its filters).
 func GaveUp(err error) bool {
-	status := apierrors.APIStatus(nil)
-	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError
+	status, broken := apierrors.APIStatus(nil), http2.StreamError{}
+	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError || errors.As(err, &broken) && broken.Code == http2.ErrCodeInternal
 }

@@ -3,6 +3,8 @@ package candidate
 import (
 	"context"
 	"errors"
+	"net/http"
+	"net/http/httptest"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -11,7 +13,9 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
+	"k8s.io/client-go/rest"
 	clienttesting "k8s.io/client-go/testing"
 )
 
@@ -96,4 +100,30 @@ func TestCreateAndSetStatus(t *testing.T) {
 			t.Errorf("created over another: %v", err)
 		}
 	})
+}
+
+// TestGaveUpByBreakingOff has a server break a request off, as kube-apiserver does when it has begun to answer as time is up.
+func TestGaveUpByBreakingOff(t *testing.T) {
+	asked := 0
+	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		if asked++; asked == 1 {
+			w.WriteHeader(http.StatusInternalServerError)
+			panic(http.ErrAbortHandler)
+		}
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Success"}`))
+	}))
+	server.EnableHTTP2 = true
+	server.StartTLS()
+	defer server.Close()
+	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL, TLSClientConfig: rest.TLSClientConfig{Insecure: true}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = Insist(t.Context(), func(bool) error {
+		return client.CoreV1().Pods("ns").Delete(t.Context(), "a", metav1.DeleteOptions{})
+	})
+	if err != nil || asked != 2 {
+		t.Errorf("asked %d times: %v", asked, err)
+	}
 }

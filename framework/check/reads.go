@@ -10,9 +10,11 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/wait"
+
+	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// reads sends requests that only read once more where the server has given them up: one with much to do does so after a minute (504). A request that writes
+// reads sends requests that only read once more where the server has given them up: one with much to do does so after a minute (504, or it breaks off). A request that writes
 // may have been carried out all the same; who sends it knows whether it may be repeated. It is safe for concurrent use.
 type reads struct{ http.RoundTripper }
 
@@ -27,10 +29,13 @@ func (r reads) RoundTrip(q *http.Request) (*http.Response, error) {
 	pauses := readRetries
 	for {
 		answer, err := r.RoundTripper.RoundTrip(q)
-		if err != nil || q.Method != http.MethodGet || answersOfBackend(q.URL.Path) || !NoAnswer(answer.StatusCode, "") || pauses.Steps <= 1 {
+		gaveUp := candidate.GaveUp(err) || err == nil && NoAnswer(answer.StatusCode, "")
+		if !gaveUp || q.Method != http.MethodGet || answersOfBackend(q.URL.Path) || pauses.Steps <= 1 {
 			return answer, err
 		}
-		answer.Body.Close()
+		if err == nil {
+			answer.Body.Close()
+		}
 		readsGivenUp.Add(1)
 		select {
 		case <-q.Context().Done():

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"golang.org/x/net/http2"
 )
 
 func TestReadsAreSentAgain(t *testing.T) {
@@ -40,6 +42,34 @@ func TestReadsAreSentAgain(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestReadsThatAreBrokenOffAreSentAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for broken, sent := range map[error]int{http2.StreamError{StreamID: 1, Code: http2.ErrCodeInternal}: 2, errors.New("connection refused"): 1} {
+			server := &breaks{err: broken}
+			q, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://server/api", nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := (reads{server}).RoundTrip(q); server.sent != sent || (err == nil) != (sent == 2) {
+				t.Errorf("%v: sent %d times, want %d; %v", broken, server.sent, sent, err)
+			}
+		}
+	})
+}
+
+// breaks answers the first request with an error, and others well.
+type breaks struct {
+	err  error
+	sent int
+}
+
+func (b *breaks) RoundTrip(*http.Request) (*http.Response, error) {
+	if b.sent++; b.sent == 1 {
+		return nil, b.err
+	}
+	return &http.Response{StatusCode: http.StatusOK}, nil
 }
 
 func TestReadsEndWithTheirContext(t *testing.T) {

@@ -11,6 +11,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -170,9 +171,14 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 	}
 	pods := net.Client().CoreV1().Pods(net.Namespace())
 	ginkgo.DeferCleanup(func(ctx context.Context) {
-		check.Must(candidate.Insist(ctx, func(bool) error { // a slow server has removed a part of them with each request that it gave up
-			return pods.DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))}, metav1.ListOptions{LabelSelector: "app=" + app})
-		}))
+		byWriters(n, func(i int) { // one request for all of them takes a slow server more than the minute that it has
+			err := candidate.Insist(ctx, func(bool) error {
+				return pods.Delete(ctx, made[i].Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
+			})
+			if !apierrors.IsNotFound(err) {
+				check.Must(err)
+			}
+		})
 	})
 	byWriters(n, func(i int) {
 		p := &made[i]
