@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"time"
 
 	"golang.org/x/net/http2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/util/retry"
 )
@@ -60,9 +62,54 @@ func SetStatus[T metav1.Object](ctx context.Context, client interface {
 	})
 }
 
+// Update insists on an object, whatever it has become meanwhile, and returns it as stored.
+func Update[T metav1.Object](ctx context.Context, client interface {
+	Update(context.Context, T, metav1.UpdateOptions) (T, error)
+}, object T) (stored T, err error) {
+	object.SetResourceVersion("")
+	err = Insist(ctx, func(bool) error {
+		stored, err = client.Update(ctx, object, metav1.UpdateOptions{})
+		return err
+	})
+	return stored, err
+}
+
+// Patch insists on a patch that may be applied twice.
+func Patch[T any](ctx context.Context, client interface {
+	Patch(context.Context, string, types.PatchType, []byte, metav1.PatchOptions, ...string) (T, error)
+}, name string, kind types.PatchType, patch string, subresources ...string) error {
+	return Insist(ctx, func(bool) error {
+		_, err := client.Patch(ctx, name, kind, []byte(patch), metav1.PatchOptions{}, subresources...)
+		return err
+	})
+}
+
+// Delete insists on the deletion of an object. That there is none is an error unless it is found when the server is asked again.
+func Delete(ctx context.Context, client interface {
+	Delete(context.Context, string, metav1.DeleteOptions) error
+}, name string, options metav1.DeleteOptions) error {
+	return Insist(ctx, func(again bool) error {
+		err := client.Delete(ctx, name, options)
+		if again && apierrors.IsNotFound(err) {
+			return nil
+		}
+		return err
+	})
+}
+
 // GaveUp reports whether an API server says that it could not do what it was asked for: nothing about what it was asked for. It says so by a code, or by breaking
-// off: kube-apiserver does either when a request takes more than its minute, as it happens (WithTimeout in its filters).
+// off: kube-apiserver does either when a request takes more than its minute, as it happens (WithTimeout in its filters). See also LateAdmission.
 func GaveUp(err error) bool {
 	status, broken := apierrors.APIStatus(nil), http2.StreamError{}
-	return errors.As(err, &status) && status.Status().Code >= http.StatusInternalServerError || errors.As(err, &broken) && broken.Code == http2.ErrCodeInternal
+	if errors.As(err, &status) {
+		code := int(status.Status().Code)
+		return code >= http.StatusInternalServerError || LateAdmission(code, status.Status().Message)
+	}
+	return errors.As(err, &broken) && broken.Code == http2.ErrCodeInternal
+}
+
+// LateAdmission reports whether a code and a message say that an admission plugin had no answer in time to what it asked the API server itself: kube-apiserver has
+// no other code for that than for a refusal (NewForbidden in its admission package, as LimitRanger uses it for pods of a namespace without limits).
+func LateAdmission(code int, message string) bool {
+	return code == http.StatusForbidden && strings.Contains(message, "the server was unable to return a response in the time allotted")
 }

@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -20,6 +21,8 @@ import (
 )
 
 func TestInsist(t *testing.T) {
+	late := apierrors.NewForbidden(corev1.Resource("pods"), "a", apierrors.NewGenericServerResponse(http.StatusGatewayTimeout, "get", corev1.Resource("limitranges"), "", "", 0, false))
+	quota := apierrors.NewForbidden(corev1.Resource("pods"), "a", errors.New("exceeded quota"))
 	gaveUp, refused, gone := apierrors.NewTimeoutError("gave it up", 0), apierrors.NewAlreadyExists(corev1.Resource("pods"), "a"), errors.New("connection refused")
 	for name, c := range map[string]struct {
 		answers []error // the last one again and again
@@ -28,6 +31,8 @@ func TestInsist(t *testing.T) {
 	}{
 		"answered":      {answers: []error{nil}, asked: 1},
 		"given up once": {answers: []error{gaveUp, nil}, asked: 2},
+		"admitted late": {answers: []error{late, nil}, asked: 2},
+		"not admitted":  {answers: []error{quota}, asked: 1, err: quota},
 		"always":        {answers: []error{gaveUp}, asked: insistence.Steps, err: gaveUp},
 		"refused":       {answers: []error{refused}, asked: 1, err: refused},
 		"then refused":  {answers: []error{gaveUp, refused}, asked: 2, err: refused},
@@ -98,6 +103,54 @@ func TestCreateAndSetStatus(t *testing.T) {
 		// What was there before the first request is somebody else's.
 		if _, err := Create(t.Context(), pods, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a"}}); !apierrors.IsAlreadyExists(err) {
 			t.Errorf("created over another: %v", err)
+		}
+	})
+}
+
+// TestInsistingOnWhatIsThere updates, patches and deletes against an API server that carries the first request of each kind out, and then gives it up.
+func TestInsistingOnWhatIsThere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // the pauses take no time
+		clientset := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "a", ResourceVersion: "7"}})
+		pods, asked := clientset.CoreV1().Pods("ns"), []string(nil)
+		carryOut := clienttesting.ObjectReaction(clientset.Tracker())
+		clientset.PrependReactor("*", "pods", func(action clienttesting.Action) (bool, runtime.Object, error) {
+			verb := action.GetVerb()
+			if verb == "get" {
+				return false, nil, nil
+			}
+			first := !slices.Contains(asked, verb)
+			asked = append(asked, verb)
+			if update, ok := action.(clienttesting.UpdateAction); ok && verb == "update" && update.GetObject().(*corev1.Pod).ResourceVersion != "" {
+				t.Error("updated what it has become only if nobody else has")
+			}
+			if !first {
+				return false, nil, nil
+			}
+			if _, _, err := carryOut(action); err != nil {
+				t.Error(err)
+			}
+			return true, nil, apierrors.NewTimeoutError("gave it up", 0)
+		})
+		changed := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "a", ResourceVersion: "6", Labels: map[string]string{"by": "update"}}}
+		if stored, err := Update(t.Context(), pods, changed); err != nil || stored.Labels["by"] != "update" {
+			t.Errorf("updated to %v: %v", stored, err)
+		}
+		if err := Patch(t.Context(), pods, "a", types.MergePatchType, `{"metadata":{"labels":{"by":"patch"}}}`); err != nil {
+			t.Error(err)
+		}
+		if stored, err := pods.Get(t.Context(), "a", metav1.GetOptions{}); err != nil || stored.Labels["by"] != "patch" {
+			t.Errorf("patched to %v: %v", stored, err)
+		}
+		if err := Delete(t.Context(), pods, "a", metav1.DeleteOptions{}); err != nil {
+			t.Error(err)
+		}
+		if want := []string{"update", "update", "patch", "patch", "delete", "delete"}; !slices.Equal(asked, want) {
+			t.Errorf("asked %q, want %q", asked, want)
+		}
+
+		// What was gone before the first request was deleted by somebody else.
+		if err := Delete(t.Context(), pods, "a", metav1.DeleteOptions{}); !apierrors.IsNotFound(err) {
+			t.Errorf("deleted what was not there: %v", err)
 		}
 	})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typeddiscoveryv1 "k8s.io/client-go/kubernetes/typed/discovery/v1"
 
@@ -248,66 +247,6 @@ func mustOffer(err error, format string, args ...any) {
 	}
 }
 
-// Expose creates the Service and returns it as stored. The check is unknown if the server does not accept it.
-func (n *Network) Expose(ctx context.Context, svc *corev1.Service) *corev1.Service {
-	ginkgo.GinkgoHelper()
-	return n.noted(arranged(n.Create(ctx, svc)).Service)
-}
-
-// ExposeApart is Expose of a Service whose virtual IP no other Service of the check has had: an address that was given up may come again at once.
-func (n *Network) ExposeApart(ctx context.Context, service func() *corev1.Service) *corev1.Service {
-	ginkgo.GinkgoHelper()
-	for range triesApart {
-		svc := arranged(n.Create(ctx, service())).Service
-		n.mu.Lock()
-		again := n.exposed[svc.Spec.ClusterIP]
-		n.mu.Unlock()
-		if !again {
-			return n.noted(svc)
-		}
-	}
-	Abort("%d Services in a row got a virtual IP that the check has given up", triesApart)
-	return nil
-}
-
-// triesApart is more than the check has given up: those that are tried keep their addresses.
-const triesApart = 20
-
-// noted remembers the virtual IP of a Service.
-func (n *Network) noted(svc *corev1.Service) *corev1.Service {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	n.exposed[svc.Spec.ClusterIP] = true
-	return svc
-}
-
-// Change applies a JSON merge patch to the Service and returns it as stored. The check is unknown if the server does not accept it.
-func (n *Network) Change(ctx context.Context, name, patch string) *corev1.Service {
-	ginkgo.GinkgoHelper()
-	return n.noted(arranged(n.MergePatch(ctx, name, patch)).Service)
-}
-
-// ChangeStatus applies a JSON merge patch to the status of the Service. The check is unknown if the server does not accept it.
-func (n *Network) ChangeStatus(ctx context.Context, name, patch string) *corev1.Service {
-	ginkgo.GinkgoHelper()
-	return arranged(n.PatchStatus(ctx, name, patch)).Service
-}
-
-// Unexpose deletes the Service.
-func (n *Network) Unexpose(ctx context.Context, name string) {
-	ginkgo.GinkgoHelper()
-	arranged(n.Delete(ctx, name))
-}
-
-// arranged returns the answer to a request that a check needs to come to its subject.
-func arranged(a Answer) Answer {
-	ginkgo.GinkgoHelper()
-	if !a.Accepted() {
-		Abort("the arrangement of the check was not accepted: %s", a)
-	}
-	return a
-}
-
 // At is the address and port of a Service's virtual IP of its primary family.
 func At(svc *corev1.Service, port int32) netip.AddrPort {
 	ginkgo.GinkgoHelper()
@@ -361,25 +300,15 @@ func (n *Network) CreateSlice(ctx context.Context, s *discoveryv1.EndpointSlice)
 // UpdateSlice replaces a hand-made EndpointSlice.
 func (n *Network) UpdateSlice(ctx context.Context, s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	ginkgo.GinkgoHelper()
-	s.ResourceVersion = ""
-	var updated *discoveryv1.EndpointSlice
-	Must(candidate.Insist(ctx, func(bool) (err error) {
-		updated, err = n.slicesOf(s).Update(ctx, s, metav1.UpdateOptions{})
-		return err
-	}))
+	updated, err := candidate.Update(ctx, n.slicesOf(s), s)
+	Must(err)
 	return updated
 }
 
 // DeleteSlice deletes an EndpointSlice.
 func (n *Network) DeleteSlice(ctx context.Context, s *discoveryv1.EndpointSlice) {
 	ginkgo.GinkgoHelper()
-	Must(candidate.Insist(ctx, func(again bool) error {
-		err := n.slicesOf(s).Delete(ctx, s.Name, metav1.DeleteOptions{})
-		if again && apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
-	}))
+	Must(candidate.Delete(ctx, n.slicesOf(s), s.Name, metav1.DeleteOptions{}))
 }
 
 // slicesOf are those of the namespace of a slice.

@@ -46,13 +46,15 @@ func (r reads) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 // NoAnswer reports whether a code and a message say that there is no answer: of a server that was too slow, of something in front of one that is not there, or of
-// a kube-apiserver whose storage was too slow, for which it has no code.
+// a kube-apiserver whose storage or admission was too slow, for which it has no code.
 func NoAnswer(code int, message string) bool {
 	switch code {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
 	case http.StatusInternalServerError:
 		return strings.Contains(message, "etcdserver: ")
+	case http.StatusForbidden:
+		return candidate.LateAdmission(code, message)
 	}
 	return false
 }

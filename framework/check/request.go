@@ -166,23 +166,31 @@ func (cp *ControlPlane) Arrange(ctx context.Context, svc *corev1.Service) *corev
 // malformed requests and other resources.
 func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
 	ginkgo.GinkgoHelper()
+	a, err := cp.ask(ctx, method, path, contentType, body, options...)
+	Must(err)
+	return a
+}
+
+// ask is Do whose error says that there is no answer.
+func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) (Answer, error) {
+	ginkgo.GinkgoHelper()
 	if cp.careful && makesLoadBalancer(body, options) {
 		ginkgo.Skip("it would have the cluster make a load balancer, which others could feel and somebody pays for: --allow-disruptive lets it")
 	}
 	for {
 		a, err := cp.roundTrip(ctx, method, path, contentType, body, options)
 		if err != nil {
-			Abort("%s %s: %v", method, path, err)
+			return a, fmt.Errorf("%s %s: %w", method, path, err)
 		}
 		// Whoever may not do this learns nothing of the candidate. A refusal of the object itself has causes.
-		if a.Code == http.StatusForbidden && (a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0) {
+		if a.Code == http.StatusForbidden && !NoAnswer(a.Code, a.message()) && (a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0) {
 			Abort("%s (fixtures/rbac.yaml has the rights that a run needs)", a)
 		}
 		if refusedByPolicy(a) {
 			Abort("%s (an admission policy of this cluster refuses that, not its API server)", a)
 		}
 		if answersOfBackend(path) {
-			return a
+			return a, nil
 		}
 		switch {
 		case a.Code == http.StatusTooManyRequests:
@@ -192,15 +200,26 @@ func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string
 			}
 			select {
 			case <-ctx.Done():
-				Abort("%s: %v", a, ctx.Err())
+				return a, fmt.Errorf("%s: %w", a, ctx.Err())
 			case <-time.After(pause):
 			}
 			continue
 		case NoAnswer(a.Code, a.message()), a.Code == http.StatusUnauthorized:
-			Abort("%s", a)
+			return a, unanswered{a}
 		}
-		return a
+		return a, nil
 	}
+}
+
+// unanswered is the error of a request that a server, or what is in front of it, has no answer to; candidate.GaveUp tells by the code whether another time may be better.
+type unanswered struct{ Answer }
+
+// Error describes the request and the code.
+func (u unanswered) Error() string { return u.String() }
+
+// Status implements apierrors.APIStatus, also for what is no API server.
+func (u unanswered) Status() metav1.Status {
+	return metav1.Status{Code: int32(u.Code), Message: u.message()}
 }
 
 // refusedByPolicy reports whether an admission webhook or a ValidatingAdmissionPolicy refused a request, or a webhook was not there to be asked. Their codes are

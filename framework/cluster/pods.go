@@ -299,9 +299,7 @@ func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error
 		return err
 	}
 	grace := int64(gracePeriod)
-	err := candidate.Insist(ctx, func(bool) error {
-		return d.cluster.client.CoreV1().Pods(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
-	})
+	err := candidate.Delete(ctx, d.cluster.client.CoreV1().Pods(name.Namespace), name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
 	if err != nil {
 		return fmt.Errorf("delete pod %s: %w", name, err)
 	}
@@ -333,9 +331,7 @@ func (p *pod) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
 	zero := int64(0)
-	err := candidate.Insist(ctx, func(bool) error {
-		return p.cluster.client.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
-	})
+	err := candidate.Delete(ctx, p.cluster.client.CoreV1().Pods(p.Namespace), p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete pod %s: %w", p.PodName, err)
 	}

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -67,10 +66,7 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 // a node has from the beginning, see the deviations of proxy-topology-hints-used.
 func (n *node) label(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, corev1.LabelTopologyZone, n.zone)
-	err := candidate.Insist(ctx, func(bool) error {
-		_, err := n.world.api.CoreV1().Nodes().Patch(ctx, n.name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-		return err
-	})
+	err := candidate.Patch(ctx, n.world.api.CoreV1().Nodes(), n.name, types.MergePatchType, patch)
 	if err != nil {
 		return fmt.Errorf("label node %s: %w", n.name, err)
 	}
@@ -216,13 +212,7 @@ func (n *node) remove(ctx context.Context) error {
 	n.stopProxy()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
-	err := candidate.Insist(ctx, func(again bool) error {
-		err := n.world.api.CoreV1().Nodes().Delete(ctx, n.name, metav1.DeleteOptions{})
-		if again && apierrors.IsNotFound(err) {
-			return nil
-		}
-		return err
-	})
+	err := candidate.Delete(ctx, n.world.api.CoreV1().Nodes(), n.name, metav1.DeleteOptions{})
 	n.world.forgetOutside(n)
 	n.network.Remove()
 	leaveNothing(n.file(".yaml"))

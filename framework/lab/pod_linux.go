@@ -163,10 +163,7 @@ func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready 
 		status = corev1.ConditionTrue
 	}
 	patch := fmt.Sprintf(`{"status":{"conditions":[{"type":"Ready","status":%q},{"type":"ContainersReady","status":%q}]}}`, status, status)
-	err := candidate.Insist(ctx, func(bool) error {
-		_, err := d.world.api.CoreV1().Pods(name.Namespace).Patch(ctx, name.Name, types.StrategicMergePatchType, []byte(patch), metav1.PatchOptions{}, "status")
-		return err
-	})
+	err := candidate.Patch(ctx, d.world.api.CoreV1().Pods(name.Namespace), name.Name, types.StrategicMergePatchType, patch, "status")
 	if err != nil {
 		return fmt.Errorf("set the readiness of pod %s: %w", name, err)
 	}
@@ -196,9 +193,7 @@ func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error
 		return err
 	}
 	grace := int64(gracePeriod)
-	err := candidate.Insist(ctx, func(bool) error {
-		return d.world.api.CoreV1().Pods(name.Namespace).Delete(ctx, name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
-	})
+	err := candidate.Delete(ctx, d.world.api.CoreV1().Pods(name.Namespace), name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
 	if err != nil {
 		return fmt.Errorf("delete pod %s: %w", name, err)
 	}
@@ -248,9 +243,7 @@ func (p *pod) remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
 	zero := int64(0)
-	err := candidate.Insist(ctx, func(bool) error {
-		return p.node.world.api.CoreV1().Pods(p.Namespace).Delete(ctx, p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
-	})
+	err := candidate.Delete(ctx, p.node.world.api.CoreV1().Pods(p.Namespace), p.Name, metav1.DeleteOptions{GracePeriodSeconds: &zero})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete pod %s: %w", p.PodName, err)
 	}

@@ -6,7 +6,6 @@ import (
 	"net/netip"
 
 	"github.com/onsi/ginkgo/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -33,8 +32,7 @@ var _ = ginkgo.Describe("a node that is drained", func() {
 			net.Expect(ctx, "a node comes", healthz(http.StatusOK), fresh)
 			settled(ctx, net, pods[0], check.Host(node.Name))
 			net.ExpectNow(ctx, "a connection is opened", held)
-			_, err := net.Client().CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(drainTaint), metav1.PatchOptions{})
-			check.Must(err)
+			check.Must(candidate.Patch(ctx, net.Client().CoreV1().Nodes(), node.Name, types.MergePatchType, drainTaint))
 			net.Expect(ctx, "the node is about to be deleted", healthz(http.StatusServiceUnavailable), fresh)
 			net.ExpectNow(ctx, "the health check of the node fails", held)
 		})

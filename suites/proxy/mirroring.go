@@ -10,6 +10,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -25,8 +26,8 @@ func endpointsByHand(ctx context.Context, net *check.Network, name string, n int
 		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: address.String()})
 		address = address.Next()
 	}
-	object, err := net.Client().CoreV1().Endpoints(svc.Namespace).Create(ctx,
-		&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Subsets: []corev1.EndpointSubset{subset}}, metav1.CreateOptions{})
+	object, err := candidate.Create(ctx, net.Client().CoreV1().Endpoints(svc.Namespace),
+		&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Subsets: []corev1.EndpointSubset{subset}})
 	check.Must(err)
 	return svc, object
 }
@@ -34,7 +35,7 @@ func endpointsByHand(ctx context.Context, net *check.Network, name string, n int
 // replaceEndpoints writes an Endpoints object.
 func replaceEndpoints(ctx context.Context, net *check.Network, object *corev1.Endpoints) *corev1.Endpoints {
 	ginkgo.GinkgoHelper()
-	object, err := net.Client().CoreV1().Endpoints(object.Namespace).Update(ctx, object, metav1.UpdateOptions{})
+	object, err := candidate.Update(ctx, net.Client().CoreV1().Endpoints(object.Namespace), object)
 	check.Must(err)
 	return object
 }
@@ -85,7 +86,7 @@ var _ = ginkgo.Describe("a hand-made Endpoints object", func() {
 		object.Subsets[0].Ports[0].Port = 9090
 		object = replaceEndpoints(ctx, net, object)
 		mirrors(ctx, net, svc, "a port changes", object)
-		check.Must(net.Client().CoreV1().Endpoints(svc.Namespace).Delete(ctx, object.Name, metav1.DeleteOptions{}))
+		check.Must(candidate.Delete(ctx, net.Client().CoreV1().Endpoints(svc.Namespace), object.Name, metav1.DeleteOptions{}))
 		mirrored(ctx, net, svc, "the Endpoints object is deleted", 0)
 	})
 

@@ -5,7 +5,6 @@ import (
 	"net/http"
 
 	"github.com/onsi/ginkgo/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -25,8 +24,7 @@ var _ = ginkgo.Describe("the health of the proxy", func() {
 			}
 			patch := func(content string) {
 				ginkgo.GinkgoHelper()
-				_, err := net.Client().CoreV1().Nodes().Patch(ctx, node.Name, types.MergePatchType, []byte(content), metav1.PatchOptions{})
-				check.Must(err)
+				check.Must(candidate.Patch(ctx, net.Client().CoreV1().Nodes(), node.Name, types.MergePatchType, content))
 			}
 			patch(drainTaint)
 			net.Expect(ctx, "the node is about to be removed", append(healthOf(net, node, http.StatusServiceUnavailable, http.StatusOK), s.call(node.Name))...)

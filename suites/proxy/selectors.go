@@ -26,9 +26,8 @@ func labelled(ctx context.Context, net *check.Network, labels map[string]string)
 // relabel changes labels of a Pod by a JSON merge patch.
 func relabel(ctx context.Context, net *check.Network, pod candidate.Pod, labels string) {
 	ginkgo.GinkgoHelper()
-	patch := fmt.Appendf(nil, `{"metadata":{"labels":%s}}`, labels)
-	_, err := net.Client().CoreV1().Pods(pod.Namespace).Patch(ctx, pod.Name, types.MergePatchType, patch, metav1.PatchOptions{})
-	check.Must(err)
+	patch := fmt.Sprintf(`{"metadata":{"labels":%s}}`, labels)
+	check.Must(candidate.Patch(ctx, net.Client().CoreV1().Pods(pod.Namespace), pod.Name, types.MergePatchType, patch))
 }
 
 // undisturbed is a control: it comes back when a Service that is created now lists the pod, so that what the controllers would

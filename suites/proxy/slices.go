@@ -172,9 +172,7 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 	pods := net.Client().CoreV1().Pods(net.Namespace())
 	ginkgo.DeferCleanup(func(ctx context.Context) {
 		byWriters(n, func(i int) { // one request for all of them takes a slow server more than the minute that it has
-			err := candidate.Insist(ctx, func(bool) error {
-				return pods.Delete(ctx, made[i].Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
-			})
+			err := candidate.Delete(ctx, pods, made[i].Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
 			if !apierrors.IsNotFound(err) {
 				check.Must(err)
 			}

@@ -1,0 +1,103 @@
+package check
+
+import (
+	"context"
+	"net/http"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// Expose creates the Service and returns it as stored. The check is unknown if the server does not accept it.
+func (n *Network) Expose(ctx context.Context, svc *corev1.Service) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	return n.noted(n.create(ctx, svc))
+}
+
+// ExposeApart is Expose of a Service whose virtual IP no other Service of the check has had: an address that was given up may come again at once.
+func (n *Network) ExposeApart(ctx context.Context, service func() *corev1.Service) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	for range triesApart {
+		svc := n.create(ctx, service())
+		n.mu.Lock()
+		again := n.exposed[svc.Spec.ClusterIP]
+		n.mu.Unlock()
+		if !again {
+			return n.noted(svc)
+		}
+	}
+	Abort("%d Services in a row got a virtual IP that the check has given up", triesApart)
+	return nil
+}
+
+// triesApart is more than the check has given up: those that are tried keep their addresses.
+const triesApart = 20
+
+// noted remembers the virtual IP of a Service.
+func (n *Network) noted(svc *corev1.Service) *corev1.Service {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.exposed[svc.Spec.ClusterIP] = true
+	return svc
+}
+
+// create creates a Service whose name no other one of the check has.
+func (n *Network) create(ctx context.Context, svc *corev1.Service) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	path := n.servicePath(svc)
+	a, again := n.insist(ctx, http.MethodPost, path, "application/json", encode(svc))
+	if again && a.Code == http.StatusConflict {
+		a = n.Do(ctx, http.MethodGet, path+"/"+svc.Name, "", nil)
+	}
+	return arranged(a).Service
+}
+
+// Change applies a JSON merge patch to the Service and returns it as stored. The check is unknown if the server does not accept it.
+func (n *Network) Change(ctx context.Context, name, patch string) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	return n.noted(n.patch(ctx, n.Path(name), patch))
+}
+
+// ChangeStatus applies a JSON merge patch to the status of the Service. The check is unknown if the server does not accept it.
+func (n *Network) ChangeStatus(ctx context.Context, name, patch string) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	return n.patch(ctx, n.Path(name)+"/status", patch)
+}
+
+func (n *Network) patch(ctx context.Context, path, patch string) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	a, _ := n.insist(ctx, http.MethodPatch, path, string(types.MergePatchType), []byte(patch))
+	return arranged(a).Service
+}
+
+// Unexpose deletes the Service. The check is unknown if the server does not accept that.
+func (n *Network) Unexpose(ctx context.Context, name string) {
+	ginkgo.GinkgoHelper()
+	if a, again := n.insist(ctx, http.MethodDelete, n.Path(name), "", nil); !again || a.Code != http.StatusNotFound {
+		arranged(a)
+	}
+}
+
+// insist is Do of what a check needs to come to its subject: where the server gives it up, it is sent again. The server may then have carried it out before, see
+// candidate.Insist.
+func (n *Network) insist(ctx context.Context, method, path, contentType string, body []byte) (a Answer, again bool) {
+	ginkgo.GinkgoHelper()
+	Must(candidate.Insist(ctx, func(repeated bool) (err error) {
+		again = repeated
+		a, err = n.ask(ctx, method, path, contentType, body)
+		return err
+	}))
+	return a, again
+}
+
+// arranged returns the answer to a request that a check needs to come to its subject.
+func arranged(a Answer) Answer {
+	ginkgo.GinkgoHelper()
+	if !a.Accepted() {
+		Abort("the arrangement of the check was not accepted: %s", a)
+	}
+	return a
+}
