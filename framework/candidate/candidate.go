@@ -83,8 +83,8 @@ type ControlPlane interface {
 	ServiceCIDRs() []netip.Prefix
 	// NodePorts is its node-port range, both ends included.
 	NodePorts() (first, last int)
-	// Restart stops the API server in the middle of whatever it does and starts it again on the same storage.
-	// It needs the capability restart-control-plane.
+	// Restart stops the API server in the middle of whatever it does and starts it again on the same storage. It returns
+	// once Services can be created again: a server may be reached, and ready, before it can allocate. It needs the capability restart-control-plane.
 	Restart(ctx context.Context) error
 	// Release gives the lease back. The caller has removed what it created.
 	Release()

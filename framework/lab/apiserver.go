@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -35,8 +36,11 @@ type apiServer struct {
 	restarting bool // the process is down on purpose
 }
 
-// kubernetesServicePath is the object whose presence shows that the server can allocate.
-const kubernetesServicePath = "/api/v1/namespaces/default/services/kubernetes"
+const (
+	defaultServicesPath = "/api/v1/namespaces/default/services"
+	// kubernetesServicePath is the object whose presence shows that a new server can allocate.
+	kubernetesServicePath = defaultServicesPath + "/kubernetes"
+)
 
 // advertiseAddress is written into the endpoints of the "kubernetes" Service. kube-apiserver refuses loopback, and
 // finds none by itself on a machine without a default route; these are for documentation (RFC 5737, RFC 3849).
@@ -221,8 +225,8 @@ func (s *apiServer) writable(ctx context.Context) error {
 	return s.client.get(ctx, "/readyz?exclude=poststarthook/rbac/bootstrap-roles&exclude=poststarthook/scheduling/bootstrap-system-priority-classes", nil)
 }
 
-// usable returns nil once the server is ready, the "kubernetes" Service is there and, where the API has them, the default ServiceCIDR is
-// ready: before that, allocations can fail.
+// usable returns nil once the server is ready, the "kubernetes" Service is there, the default ServiceCIDR is ready where the API has them, and an address
+// could be allocated.
 func (s *apiServer) usable(ctx context.Context) error {
 	if err := s.client.get(ctx, "/readyz", nil); err != nil {
 		return err
@@ -230,9 +234,20 @@ func (s *apiServer) usable(ctx context.Context) error {
 	if err := s.client.get(ctx, kubernetesServicePath, nil); err != nil {
 		return err
 	}
-	if !s.version.serviceCIDRAPI() {
-		return nil
+	if s.version.serviceCIDRAPI() {
+		if err := s.rangeReady(ctx); err != nil {
+			return err
+		}
 	}
+	return s.client.call(ctx, http.MethodPost, defaultServicesPath+"?dryRun=All", "application/json", []byte(trialService), nil)
+}
+
+// trialService is what a server that can allocate accepts as a dry run, on a full range too. All else that makes it usable is in the storage of one that was
+// restarted, but it begins to allocate some time after it says that it is ready (MetaAllocator.run of kube-apiserver), and until then refuses each Service as
+// if the range were full.
+const trialService = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"trial"},"spec":{"ipFamilyPolicy":"PreferDualStack","ports":[{"port":80}]}}`
+
+func (s *apiServer) rangeReady(ctx context.Context) error {
 	var cidr object
 	if err := s.client.get(ctx, serviceCIDRPath+"/kubernetes", &cidr); err != nil {
 		return err

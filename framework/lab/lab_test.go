@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -62,6 +63,9 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 	c.close()
 	if err := c.get(t.Context(), kubernetesServicePath, nil); err != nil {
 		t.Errorf("at the same place after the restart: %v", err)
+	}
+	if err := c.call(t.Context(), http.MethodPost, defaultServicesPath, "application/json", []byte(`{}`), nil); err != nil {
+		t.Errorf("restarted before it could allocate: %v", err)
 	}
 	cp.Release()
 	again, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/24", "fd00::/112"), NodePorts: "31000-31100", Exclusive: true})

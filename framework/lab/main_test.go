@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 )
 
@@ -236,6 +237,15 @@ func fakeAPIServer(args []string) {
 	answer("GET "+servicePath, `{"items":[`+kubernetes+`]}`)
 	answer("GET "+serviceCIDRPath+"/kubernetes", `{"status":{"conditions":[{"type":"Ready","status":"True"}]}}`)
 	answer("GET "+serviceCIDRPath, `{"items":[{"metadata":{"name":"kubernetes"}}]}`)
+	// As the real one, it begins to allocate after it says that it is ready.
+	var trials atomic.Int64
+	mux.HandleFunc("POST "+defaultServicesPath, func(w http.ResponseWriter, r *http.Request) {
+		if trials.Add(1) == 1 {
+			http.Error(w, "allocator not ready", http.StatusInternalServerError)
+			return
+		}
+		io.Copy(w, r.Body)
+	})
 	answer("GET "+ipAddressPath, `{"items":[{"metadata":{"name":"10.96.0.1"}}]}`)
 	check(http.ListenAndServeTLS(net.JoinHostPort(fs["bind-address"], fs["secure-port"]), fs["tls-cert-file"], fs["tls-private-key-file"], mux))
 }
