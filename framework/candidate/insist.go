@@ -98,18 +98,23 @@ func Delete(ctx context.Context, client interface {
 }
 
 // GaveUp reports whether an API server says that it could not do what it was asked for: nothing about what it was asked for. It says so by a code, or by breaking
-// off: kube-apiserver does either when a request takes more than its minute, as it happens (WithTimeout in its filters). See also LateAdmission.
+// off: kube-apiserver does either when a request takes more than its minute, as it happens (WithTimeout in its filters). See also TimeoutInside.
 func GaveUp(err error) bool {
 	status, broken := apierrors.APIStatus(nil), http2.StreamError{}
 	if errors.As(err, &status) {
 		code := int(status.Status().Code)
-		return code >= http.StatusInternalServerError || LateAdmission(code, status.Status().Message)
+		return code >= http.StatusInternalServerError || TimeoutInside(code, status.Status().Message)
 	}
 	return errors.As(err, &broken) && broken.Code == http2.ErrCodeInternal
 }
 
-// LateAdmission reports whether a code and a message say that an admission plugin had no answer in time to what it asked the API server itself: kube-apiserver has
-// no other code for that than for a refusal (NewForbidden in its admission package, as LimitRanger uses it for pods of a namespace without limits).
-func LateAdmission(code int, message string) bool {
-	return code == http.StatusForbidden && strings.Contains(message, "the server was unable to return a response in the time allotted")
+// TimeoutInside reports whether a code and a message say that what an API server asked in order to answer, its storage or itself, had no answer in time. kube-apiserver
+// tells that by the codes of its own errors and refusals: 403 where admission asked (NewForbidden in its admission package, as LimitRanger uses it for pods), 422 where
+// an allocator did (allocClusterIPs in its storage of Services).
+func TimeoutInside(code int, message string) bool {
+	switch code {
+	case http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError:
+		return strings.Contains(message, "etcdserver: ") || strings.Contains(message, "the server was unable to return a response in the time allotted")
+	}
+	return false
 }

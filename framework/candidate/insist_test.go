@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/rest"
@@ -22,6 +23,10 @@ import (
 
 func TestInsist(t *testing.T) {
 	late := apierrors.NewForbidden(corev1.Resource("pods"), "a", apierrors.NewGenericServerResponse(http.StatusGatewayTimeout, "get", corev1.Resource("limitranges"), "", "", 0, false))
+	allocated := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), "a", field.ErrorList{
+		field.Invalid(field.NewPath("spec", "clusterIPs"), nil, "failed to allocate IP 10.0.0.1: etcdserver: request timed out")})
+	taken := apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("Service").GroupKind(), "a", field.ErrorList{
+		field.Invalid(field.NewPath("spec", "clusterIPs"), nil, "failed to allocate IP 10.0.0.1: provided IP is already allocated")})
 	quota := apierrors.NewForbidden(corev1.Resource("pods"), "a", errors.New("exceeded quota"))
 	gaveUp, refused, gone := apierrors.NewTimeoutError("gave it up", 0), apierrors.NewAlreadyExists(corev1.Resource("pods"), "a"), errors.New("connection refused")
 	for name, c := range map[string]struct {
@@ -29,14 +34,16 @@ func TestInsist(t *testing.T) {
 		asked   int
 		err     error
 	}{
-		"answered":      {answers: []error{nil}, asked: 1},
-		"given up once": {answers: []error{gaveUp, nil}, asked: 2},
-		"admitted late": {answers: []error{late, nil}, asked: 2},
-		"not admitted":  {answers: []error{quota}, asked: 1, err: quota},
-		"always":        {answers: []error{gaveUp}, asked: insistence.Steps, err: gaveUp},
-		"refused":       {answers: []error{refused}, asked: 1, err: refused},
-		"then refused":  {answers: []error{gaveUp, refused}, asked: 2, err: refused},
-		"nobody there":  {answers: []error{gone}, asked: 1, err: gone},
+		"answered":       {answers: []error{nil}, asked: 1},
+		"given up once":  {answers: []error{gaveUp, nil}, asked: 2},
+		"admitted late":  {answers: []error{late, nil}, asked: 2},
+		"allocated late": {answers: []error{allocated, nil}, asked: 2},
+		"not allocated":  {answers: []error{taken}, asked: 1, err: taken},
+		"not admitted":   {answers: []error{quota}, asked: 1, err: quota},
+		"always":         {answers: []error{gaveUp}, asked: insistence.Steps, err: gaveUp},
+		"refused":        {answers: []error{refused}, asked: 1, err: refused},
+		"then refused":   {answers: []error{gaveUp, refused}, asked: 2, err: refused},
+		"nobody there":   {answers: []error{gone}, asked: 1, err: gone},
 	} {
 		synctest.Test(t, func(t *testing.T) { // the pauses take no time
 			var again []bool

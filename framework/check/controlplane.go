@@ -174,7 +174,8 @@ func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	return name, nil
 }
 
-const namespaceTimeout = 30 * time.Second
+// namespaceTimeout leaves time to ask again: kube-apiserver gives a request that writes up after half a minute.
+const namespaceTimeout = 90 * time.Second
 
 // clean removes what the check created. An interruption does not stop it.
 func (cp *ControlPlane) clean(interruptible ginkgo.SpecContext) {

@@ -17,7 +17,9 @@ import (
 type hasty struct {
 	code   int    // by which it gives up
 	says   string // and its message
+	taken  int    // its answer to the creation of what there is
 	stored *corev1.Service
+	going  bool     // whether it waits for the last finalizer to be removed
 	asked  []string // methods
 }
 
@@ -27,7 +29,7 @@ func (h *hasty) RoundTrip(q *http.Request) (*http.Response, error) {
 	code := http.StatusOK
 	switch {
 	case q.Method == http.MethodPost && h.stored != nil:
-		code = http.StatusConflict
+		code = h.taken
 	case q.Method == http.MethodPost:
 		h.stored = &corev1.Service{}
 		if err := json.NewDecoder(q.Body).Decode(h.stored); err != nil {
@@ -36,6 +38,8 @@ func (h *hasty) RoundTrip(q *http.Request) (*http.Response, error) {
 		h.stored.Spec.ClusterIP = "10.0.0.1"
 	case h.stored == nil:
 		code = http.StatusNotFound
+	case q.Method == http.MethodPatch && h.going:
+		h.stored = nil
 	case q.Method == http.MethodPatch:
 		if err := json.NewDecoder(q.Body).Decode(h.stored); err != nil {
 			return nil, err
@@ -61,8 +65,9 @@ func networkOf(server http.RoundTripper) *Network {
 // TestServicesAreInsistedOn arranges Services against an API server that carries requests out, and then gives them up.
 func TestServicesAreInsistedOn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the pauses take no time
-		insistOnServices(t, &hasty{code: http.StatusGatewayTimeout, says: "gave it up"})
-		insistOnServices(t, &hasty{code: http.StatusForbidden, says: `services "app" is forbidden: the server was unable to return a response in the time allotted, but may still be processing the request`})
+		insistOnServices(t, &hasty{code: http.StatusGatewayTimeout, says: "gave it up", taken: http.StatusConflict})
+		insistOnServices(t, &hasty{code: http.StatusGatewayTimeout, says: "gave it up", taken: http.StatusUnprocessableEntity}) // its address is allocated
+		insistOnServices(t, &hasty{code: http.StatusForbidden, taken: http.StatusConflict, says: `services "app" is forbidden: the server was unable to return a response in the time allotted, but may still be processing the request`})
 	})
 }
 
@@ -81,6 +86,17 @@ func insistOnServices(t *testing.T, server *hasty) {
 	}
 }
 
+// TestLastFinalizerIsInsistedOn demands that a Service that is gone with its last finalizer is what was asked for.
+func TestLastFinalizerIsInsistedOn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := &hasty{code: http.StatusGatewayTimeout, says: "gave it up", stored: &corev1.Service{}, going: true}
+		networkOf(server).LetGo(t.Context(), "app")
+		if want := []string{"PATCH", "PATCH"}; !slices.Equal(server.asked, want) {
+			t.Errorf("asked %q, want %q", server.asked, want)
+		}
+	})
+}
+
 // TestRefusedArrangementsAreNotInsistedOn demands that what is there before the first request, or is not there, ends the check.
 func TestRefusedArrangementsAreNotInsistedOn(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -89,6 +105,7 @@ func TestRefusedArrangementsAreNotInsistedOn(t *testing.T) {
 	}{
 		"another Service of the name": {http.StatusConflict, func(n *Network) { n.Expose(t.Context(), Service("app")) }},
 		"no such Service":             {http.StatusNotFound, func(n *Network) { n.Unexpose(t.Context(), "app") }},
+		"no finalizers":               {http.StatusNotFound, func(n *Network) { n.LetGo(t.Context(), "app") }},
 		"no credentials":              {http.StatusUnauthorized, func(n *Network) { n.Change(t.Context(), "app", `{}`) }},
 	} {
 		asked := 0

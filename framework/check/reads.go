@@ -46,26 +46,28 @@ func (r reads) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 // NoAnswer reports whether a code and a message say that there is no answer: of a server that was too slow, of something in front of one that is not there, or of
-// a kube-apiserver whose storage or admission was too slow, for which it has no code.
+// a kube-apiserver that waited for its storage or itself in vain, for which it has no code.
 func NoAnswer(code int, message string) bool {
 	switch code {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
-	case http.StatusInternalServerError:
-		return strings.Contains(message, "etcdserver: ")
-	case http.StatusForbidden:
-		return candidate.LateAdmission(code, message)
 	}
-	return false
+	return candidate.TimeoutInside(code, message)
 }
 
 // Answered returns the error of a typed client if it is what an API server answers, and aborts the check if there is no answer.
 func Answered(err error) error {
 	ginkgo.GinkgoHelper()
-	if status := apierrors.APIStatus(nil); err != nil && (!errors.As(err, &status) || NoAnswer(int(status.Status().Code), status.Status().Message)) {
+	if err != nil && HasNoAnswer(err) {
 		Abort("%v", err)
 	}
 	return err
+}
+
+// HasNoAnswer reports whether the error of a typed client says that there is no answer.
+func HasNoAnswer(err error) bool {
+	status := apierrors.APIStatus(nil)
+	return !errors.As(err, &status) || NoAnswer(int(status.Status().Code), status.Status().Message)
 }
 
 // answersOfBackend reports whether what answers at a path is a backend behind the API server, whose codes are its own.

@@ -239,12 +239,16 @@ func (s *apiServer) usable(ctx context.Context) error {
 			return err
 		}
 	}
+	return s.allocates(ctx)
+}
+
+// allocates returns nil once the server could give a new Service an address of each family. All else that makes a server usable is in the storage of one that was
+// restarted, but it begins to allocate some time after it says that it is ready (MetaAllocator.run of kube-apiserver).
+func (s *apiServer) allocates(ctx context.Context) error {
 	return s.client.call(ctx, http.MethodPost, defaultServicesPath+"?dryRun=All", "application/json", []byte(trialService), nil)
 }
 
-// trialService is what a server that can allocate accepts as a dry run, on a full range too. All else that makes it usable is in the storage of one that was
-// restarted, but it begins to allocate some time after it says that it is ready (MetaAllocator.run of kube-apiserver), and until then refuses each Service as
-// if the range were full.
+// trialService is accepted as a dry run on a full range, too.
 const trialService = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"trial"},"spec":{"ipFamilyPolicy":"PreferDualStack","ports":[{"port":80}]}}`
 
 func (s *apiServer) rangeReady(ctx context.Context) error {

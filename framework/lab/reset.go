@@ -26,7 +26,8 @@ const resetLimit = 1000
 const resetWorkers = 8
 
 // reset removes what is left in the ranges: all Services, ServiceCIDRs and IPAddresses but those that the server
-// made itself. It returns once both storage and the server's own view of it are clean.
+// made itself. It returns once both storage and the server's own view of it are clean, and the server can allocate: it makes its own ServiceCIDR again where a
+// check has deleted it.
 func (s *apiServer) reset(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, resetTimeout, fmt.Errorf("not clean after %s", resetTimeout))
 	defer cancel()
@@ -44,13 +45,18 @@ func (s *apiServer) reset(ctx context.Context) error {
 				return fmt.Errorf("look for leftovers: %w", err)
 			}
 			if len(left) == 0 {
-				return nil
+				if err = s.allocates(ctx); err == nil {
+					return nil
+				}
 			}
 		} else if err := s.delete(ctx, left); err != nil {
 			return fmt.Errorf("remove leftovers: %w", err)
 		}
 		select {
 		case <-ctx.Done():
+			if len(left) == 0 {
+				return fmt.Errorf("try to allocate: %w: %w", context.Cause(ctx), err)
+			}
 			return fmt.Errorf("%d objects such as %s stay: %w", len(left), left[0].path, context.Cause(ctx))
 		case <-time.After(10 * time.Millisecond):
 		}

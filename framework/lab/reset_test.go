@@ -21,6 +21,7 @@ type objectServer struct {
 	objects map[string]object
 	deleted int
 	refuse  bool // deletions
+	trials  int  // dry runs that are refused until the next one is accepted
 }
 
 func newObjectServer() *objectServer {
@@ -58,6 +59,11 @@ func (o *objectServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		json.NewEncoder(w).Encode(map[string]any{"items": items})
+	case r.Method == http.MethodPost && o.trials > 0:
+		o.trials--
+		http.Error(w, "allocator not ready", http.StatusUnprocessableEntity)
+	case r.Method == http.MethodPost:
+		w.WriteHeader(http.StatusCreated)
 	case !found:
 		w.WriteHeader(http.StatusNotFound)
 	case r.Method == http.MethodPatch:
@@ -108,6 +114,15 @@ func TestResetLooksAtServicesOnlyWhereThatIsAll(t *testing.T) {
 	must(t, o.serve(t, version{31, 0}).reset(t.Context()))
 	if o.deleted != 1 {
 		t.Errorf("%d objects deleted, want the Service", o.deleted)
+	}
+}
+
+func TestResetWaitsUntilTheServerCanAllocate(t *testing.T) {
+	o := newObjectServer()
+	o.trials = 2
+	must(t, o.serve(t, version{37, 1}).reset(t.Context()))
+	if o.trials != 0 {
+		t.Errorf("not asked %d times more", o.trials)
 	}
 }
 

@@ -70,7 +70,7 @@ type watched struct {
 	*switching
 	node   string
 	within time.Duration
-	start  time.Time         // of the look before the change
+	start  time.Time         // when the change was accepted
 	last   candidate.Outcome // the last look, which did not see the change
 }
 
@@ -85,8 +85,9 @@ func (s *switching) changeFor(ctx context.Context, node string, within time.Dura
 	begun, w := time.Now(), &watched{switching: s, node: node, within: s.net.Patiently(within)}
 	w.last = s.net.Send(ctx, w.probe())[0][0]
 	s.change(ctx)
-	s.cost = min(s.cost, time.Since(begun))
-	w.start = w.last.Start
+	took := time.Since(begun)
+	s.cost = min(s.cost, took)
+	w.start = w.last.Start.Add(took) // on the candidate's clock
 	return w
 }
 
@@ -105,9 +106,9 @@ func arrivedOf(ctx context.Context, net *check.Network, changes []*watched) []*a
 			found[i] = &arrival{w.last.Start, at}
 			continue
 		}
-		if took := at.Sub(w.start); took > w.within {
+		if late := at.Sub(w.start); late > w.within {
 			ginkgo.Fail(fmt.Sprintf(
-				"the endpoint of Service %s was exchanged, and %s later the host of %s does not use the new one (%s)", w.svc.Name, took, w.node, now.Result))
+				"the endpoint of Service %s was exchanged, and %s later the host of %s does not use the new one (%s)", w.svc.Name, late, w.node, now.Result))
 		}
 		if now.Result == candidate.Answered { // else it has not shown that the change had not arrived
 			w.last = now

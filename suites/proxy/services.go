@@ -81,7 +81,7 @@ var _ = ginkgo.Describe("a Service", func() {
 			net.UpdateSlice(ctx, slice)
 			net.Change(ctx, svc.Name, `{"metadata":{"finalizers":["`+keeping+`"]}}`)
 			net.Expect(ctx, "it gets another endpoint while one of two finalizers is left", paths(check.AnsweredByEach(pods...))...)
-			net.Change(ctx, svc.Name, `{"metadata":{"finalizers":null}}`)
+			net.LetGo(ctx, svc.Name)
 			net.Expect(ctx, "its last finalizer is removed", once(paths(check.NotBy(pods...)))...)
 		})
 })
