@@ -165,7 +165,7 @@ func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	cp.spaces = append(cp.spaces, name) // before it exists: whatever becomes of the request, clean looks for it
 	cp.mu.Unlock()
 	// An interruption must not cut the request off: the server could carry it out after clean has been here.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patiently(namespaceTimeout))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patiently(candidate.InsistTimeout))
 	defer cancel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: setup.RunID}}}
 	if _, err := candidate.Create(ctx, cp.core.Namespaces(), ns); err != nil {
@@ -173,9 +173,6 @@ func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	}
 	return name, nil
 }
-
-// namespaceTimeout leaves time to ask again: kube-apiserver gives a request that writes up after half a minute.
-const namespaceTimeout = 90 * time.Second
 
 // clean removes what the check created. An interruption does not stop it.
 func (cp *ControlPlane) clean(interruptible ginkgo.SpecContext) {

@@ -78,16 +78,19 @@ func (n *Network) patch(ctx context.Context, path, patch string) *corev1.Service
 // Unexpose deletes the Service. The check is unknown if the server does not accept that.
 func (n *Network) Unexpose(ctx context.Context, name string) {
 	ginkgo.GinkgoHelper()
-	if a, again := n.insist(ctx, http.MethodDelete, n.Path(name), "", nil); !again || a.Code != http.StatusNotFound {
-		arranged(a)
-	}
+	n.end(ctx, http.MethodDelete, name, "", nil)
 }
 
 // LetGo takes the finalizers from a Service whose deletion was asked for. The check is unknown if the server does not accept that.
 func (n *Network) LetGo(ctx context.Context, name string) {
 	ginkgo.GinkgoHelper()
-	a, again := n.insist(ctx, http.MethodPatch, n.Path(name), string(types.MergePatchType), []byte(`{"metadata":{"finalizers":null}}`))
-	if !again || a.Code != http.StatusNotFound {
+	n.end(ctx, http.MethodPatch, name, string(types.MergePatchType), []byte(`{"metadata":{"finalizers":null}}`))
+}
+
+// end sends what may be the end of a Service: one that is gone when the server is asked again has come to it.
+func (n *Network) end(ctx context.Context, method, name, contentType string, body []byte) {
+	ginkgo.GinkgoHelper()
+	if a, again := n.insist(ctx, method, n.Path(name), contentType, body); !again || a.Code != http.StatusNotFound {
 		arranged(a)
 	}
 }
