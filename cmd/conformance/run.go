@@ -19,8 +19,10 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 type runFlags struct {
@@ -91,6 +93,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		if len(f.Features) == 0 {
 			f.Features = says.Features
 		}
+	}
+	if lacks, err := absent.Parse(f.without...); err == nil && len(f.Features) == 0 && len(lacks) > 0 {
+		f.Features = spec.Default().FeaturesWithout(lacks.Features()...)
 	}
 	planned := runner.Plan(f.Selection)
 	if err := f.Selection.Validate(check.Declarations()); err != nil {

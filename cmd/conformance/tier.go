@@ -15,6 +15,7 @@ import (
 	"github.com/service-conformance/conformance/framework/cluster"
 	"github.com/service-conformance/conformance/framework/lab"
 	"github.com/service-conformance/conformance/framework/reference"
+	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
@@ -22,6 +23,7 @@ import (
 type tierFlags struct {
 	tier       string
 	faults     []string
+	without    []string
 	version    string
 	binDir     string
 	kubeconfig string
@@ -36,6 +38,7 @@ type tierFlags struct {
 func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tier, "tier", "reference", "where the candidate runs: reference (in this process), lab (real kube-apiserver and etcd), kind (clusters of containers) or cluster (any kubeconfig)")
 	flags.StringSliceVar(&f.faults, "fault", nil, "deliberate bugs to start the reference with")
+	flags.StringSliceVar(&f.without, "without", nil, "optional features that the reference is started without and does not claim, unless --feature names them; \"proxy:NAME\" takes one from the proxy alone")
 	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
 	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
 	registerProxy(flags, &f.proxy)
@@ -57,7 +60,12 @@ func (f *tierFlags) validate() error {
 	if _, err := fault.Parse(f.faults...); err != nil {
 		return usage("%w", err)
 	}
+	if _, err := absent.Parse(f.without...); err != nil {
+		return usage("--without: %w", err)
+	}
 	switch {
+	case len(f.without) > 0 && f.tier != "reference":
+		return usage("--without is for --tier reference: with --feature, name the features that others claim")
 	case len(f.faults) > 0 && f.tier != "reference":
 		return usage("--fault is for --tier reference: a real API server has only its own bugs")
 	case f.binDir != "" && f.tier != "lab":
@@ -123,7 +131,11 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 	if err != nil {
 		return nil, usage("%w", err)
 	}
-	c, err := reference.New(reference.Options{Faults: faults, Seed: seed, Version: f.version})
+	lacks, err := absent.Parse(f.without...)
+	if err != nil {
+		return nil, usage("--without: %w", err)
+	}
+	c, err := reference.New(reference.Options{Faults: faults, Absent: lacks, Seed: seed, Version: f.version})
 	if err != nil {
 		return nil, usage("start the reference: %w", err)
 	}

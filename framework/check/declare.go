@@ -39,6 +39,7 @@ type Declaration struct {
 	alone      bool
 	long       bool
 	needs      []spec.Capability
+	claiming   []string
 	versions   []string
 	exclusive  bool
 	dualStack  bool

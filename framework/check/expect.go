@@ -66,8 +66,19 @@ func (n *Network) ExpectNow(ctx context.Context, what string, cases ...Case) [][
 	return n.ExpectWithin(ctx, what, 0, cases...)
 }
 
-// ExpectWithin is Expect with a bound of its own.
+// ExpectWithin is Expect with a bound of its own. Cases that need what the candidate does not claim are left out; they have no outcomes.
 func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Duration, cases ...Case) [][]candidate.Outcome {
+	ginkgo.GinkgoHelper()
+	judged, places := n.withinClaims(cases)
+	outcomes := make([][]candidate.Outcome, len(cases))
+	for k, os := range n.expect(ctx, what, within, judged) {
+		outcomes[places[k]] = os
+	}
+	return outcomes
+}
+
+// expect is ExpectWithin of cases that can all be judged.
+func (n *Network) expect(ctx context.Context, what string, within time.Duration, cases []Case) [][]candidate.Outcome {
 	ginkgo.GinkgoHelper()
 	within = n.Patiently(within)
 	probes := make([]candidate.Probe, len(cases))
@@ -444,6 +455,9 @@ func (n *Network) fail(ctx context.Context, what string, within time.Duration, h
 		}
 	}
 	n.Diagnose(ctx, unmet...)
+	if current != nil {
+		current.unmetUses = n.unmetUses(cases, outcomes)
+	}
 	ginkgo.Fail(matrixOf(what, within, held, cases, outcomes))
 }
 

@@ -191,7 +191,8 @@ func newScripted() *scripted {
 }
 
 func (s *scripted) Describe() candidate.Description {
-	return candidate.Description{Implementation: "scripted", Version: "v1.37.1", Capabilities: []spec.Capability{spec.DataPlane, spec.VirtualClock}}
+	return candidate.Description{Implementation: "scripted", Version: "v1.37.1", Capabilities: []spec.Capability{spec.DataPlane, spec.VirtualClock},
+		Declarations: map[spec.Declarable]string{spec.HostAccess: "served"}}
 }
 func (s *scripted) Close(context.Context) error { return nil }
 func (s *scripted) ControlPlane(context.Context, candidate.Request) (candidate.ControlPlane, error) {

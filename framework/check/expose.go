@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"encoding/json"
 	"net/http"
 
 	"github.com/onsi/ginkgo/v2"
@@ -9,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Expose creates the Service and returns it as stored. The check is unknown if the server does not accept it.
@@ -47,6 +49,7 @@ func (n *Network) noted(svc *corev1.Service) *corev1.Service {
 // create creates a Service whose name no other one of the check has.
 func (n *Network) create(ctx context.Context, svc *corev1.Service) *corev1.Service {
 	ginkgo.GinkgoHelper()
+	svc = n.claimedForm(svc)
 	path := n.servicePath(svc)
 	a, again := n.insist(ctx, http.MethodPost, path, "application/json", encode(svc))
 	if again && !a.Accepted() { // because of the name, or of an address or node port that it names
@@ -60,13 +63,32 @@ func (n *Network) create(ctx context.Context, svc *corev1.Service) *corev1.Servi
 // Change applies a JSON merge patch to the Service and returns it as stored. The check is unknown if the server does not accept it.
 func (n *Network) Change(ctx context.Context, name, patch string) *corev1.Service {
 	ginkgo.GinkgoHelper()
-	return n.noted(n.patch(ctx, n.Path(name), patch))
+	svc := n.noted(n.patch(ctx, n.Path(name), patch))
+	n.belong(spec.FeatureExternalIPs, svc.Spec.ExternalIPs...)
+	return svc
 }
 
 // ChangeStatus applies a JSON merge patch to the status of the Service. The check is unknown if the server does not accept it.
 func (n *Network) ChangeStatus(ctx context.Context, name, patch string) *corev1.Service {
 	ginkgo.GinkgoHelper()
+	points := ingressAddresses(patch)
+	n.belong(spec.FeatureLoadBalancer, points...)
+	if len(points) > 0 && !claimed(spec.FeatureLoadBalancer) {
+		return arranged(n.Get(ctx, name)).Service
+	}
 	return n.patch(ctx, n.Path(name)+"/status", patch)
+}
+
+// ingressAddresses are the addresses of the ingress points that a merge patch of a status sets.
+func ingressAddresses(patch string) (addresses []string) {
+	var svc corev1.Service
+	if err := json.Unmarshal([]byte(patch), &svc); err != nil {
+		return nil
+	}
+	for _, in := range svc.Status.LoadBalancer.Ingress {
+		addresses = append(addresses, in.IP)
+	}
+	return addresses
 }
 
 func (n *Network) patch(ctx context.Context, path, patch string) *corev1.Service {

@@ -36,6 +36,8 @@ type Network struct {
 	steady    map[string]candidate.Pod   // for controls of During, by node
 	saidOf    map[route]string           // what clients are told of addresses that nobody has
 	exposed   map[string]bool            // virtual IPs that Services of the check have had
+	senders   map[candidate.PodName]bool // pods of the check that are there to send from
+	features  map[netip.Addr]string      // by which Services of the check have addresses
 }
 
 // BackendPort is the port that backends answer on unless the check says otherwise.
@@ -50,6 +52,7 @@ func newNetwork(cp *ControlPlane, plane candidate.DataPlane, what candidate.Desc
 	return &Network{
 		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: max(1, what.Patience),
 		addresses: slices.Clone(plane.ExternalAddresses()), lent: map[candidate.PodName]bool{}, exposed: map[string]bool{}, saidOf: map[route]string{}, steady: map[string]candidate.Pod{},
+		senders: map[candidate.PodName]bool{},
 	}
 }
 
@@ -147,7 +150,11 @@ func (n *Network) ClientPod(ctx context.Context, node string) candidate.Client {
 	if n.shares(node) {
 		return From(n.borrow(ctx, node))
 	}
-	return From(n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("client")}, Node: node}))
+	sender := n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("client")}, Node: node})
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.senders[sender.PodName] = true
+	return From(sender)
 }
 
 // shares reports whether the node is one that checks share.

@@ -177,6 +177,9 @@ func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType strin
 	if cp.careful && makesLoadBalancer(body, options) {
 		ginkgo.Skip("it would have the cluster make a load balancer, which others could feel and somebody pays for: --allow-disruptive lets it")
 	}
+	if method != http.MethodGet {
+		needClaimed(featuresOf(contentType, body, options))
+	}
 	for {
 		a, err := cp.roundTrip(ctx, method, path, contentType, body, options)
 		if err != nil {

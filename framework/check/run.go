@@ -57,6 +57,8 @@ type running struct {
 	met      []spec.ID // what demands were about that have been met
 	cp       *ControlPlane
 	declared *Declaration
+	// unmetUses are the features that the unmet cases of a demand use, one list for each kind of case.
+	unmetUses [][]string
 }
 
 var current *running
@@ -72,6 +74,7 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	if reason := inapplicable(&what, d); reason != "" {
 		ginkgo.Skip(reason)
 	}
+	needClaimed(d.claiming)
 	request := candidate.Request{DualStack: d.dualStack, NodePorts: d.nodePorts, Exclusive: d.exclusive}
 	if cidr != "" {
 		for _, c := range strings.Split(cidr, ",") {
@@ -221,7 +224,7 @@ func judge(report ginkgo.SpecReport) {
 	default:
 		r.Verdict = NonConformant
 		r.Failure = &Failure{Message: report.Failure.Message, Location: location(report.Failure.Location)}
-		r.Failure.Violated = current.deciding
+		r.Failure.Violated, r.Failure.Uses = current.deciding, current.unmetUses
 		if len(current.deciding) > 0 {
 			r.Failure.Undecided = slices.DeleteFunc(slices.Clone(r.Requirements), func(id spec.ID) bool {
 				return slices.Contains(current.deciding, id) || slices.Contains(current.met, id)

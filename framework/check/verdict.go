@@ -31,11 +31,13 @@ func Worse(a, b Verdict) Verdict {
 
 // Result is what one run of one check on one control plane found. It is written to report.json as it stands.
 type Result struct {
-	Suite          string        `json:"suite"`
-	Check          string        `json:"check"`
-	ServiceCIDR    string        `json:"serviceCIDR,omitempty"` // the range that the check was run on, when the check names one
-	Requirements   []spec.ID     `json:"requirements"`
-	Verdict        Verdict       `json:"verdict"`
+	Suite        string    `json:"suite"`
+	Check        string    `json:"check"`
+	ServiceCIDR  string    `json:"serviceCIDR,omitempty"` // the range that the check was run on, when the check names one
+	Requirements []spec.ID `json:"requirements"`
+	Verdict      Verdict   `json:"verdict"`
+	// Uses are optional features that the check used and none of its requirements is about.
+	Uses           []string      `json:"uses,omitempty"`
 	Reason         string        `json:"reason,omitempty"` // why the verdict is unknown or not applicable
 	Failure        *Failure      `json:"failure,omitempty"`
 	Evidence       []Evidence    `json:"evidence,omitempty"`
@@ -51,6 +53,8 @@ type Failure struct {
 	Violated []spec.ID `json:"violated,omitempty"`
 	// Undecided are requirements whose demands the check did not come to.
 	Undecided []spec.ID `json:"undecided,omitempty"`
+	// Uses are the optional features that the unmet cases of a demand on traffic use, one list for each kind of case.
+	Uses [][]string `json:"uses,omitempty"`
 	// Message names what was expected and what was observed.
 	Message string `json:"message"`
 	// Location is the file:line of the demand that was not met.

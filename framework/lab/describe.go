@@ -60,6 +60,8 @@ func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
 		spec.ExternalLocalWithoutEndpoints: "drop",
 		spec.UnusedPort:                    "network",
 		spec.NodePortLoopback:              "served",
+		spec.Hairpin:                       "every-address",
+		spec.HostAccess:                    "served",
 	}
 	if mode == "nftables" {
 		d[spec.UnusedPort], d[spec.NodePortLoopback] = "reject", "not-served"

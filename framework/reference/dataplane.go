@@ -34,12 +34,12 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 			return nil, err
 		}
 		server, err := r.startLocked(apiserver.Options{
-			ServiceCIDRs: DefaultServiceCIDRs, NodePorts: ports, Faults: r.options.Faults, Token: r.token, Version: r.options.Version, Seed: r.options.Seed, Controllers: true,
+			ServiceCIDRs: r.serviceCIDRs(), NodePorts: ports, Faults: r.options.Faults, Absent: r.options.Absent, Token: r.token, Version: r.options.Version, Seed: r.options.Seed, Controllers: true,
 		})
 		if err != nil {
 			return nil, err
 		}
-		if r.world, err = newWorld(server, r.options.Faults, r.options.Seed); err != nil {
+		if r.world, err = newWorld(server, r.options.Faults, r.options.Absent, r.options.Seed); err != nil {
 			return nil, err
 		}
 	}
@@ -48,7 +48,7 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 		return nil, err
 	}
 	d := &dataPlane{
-		controlPlane: &controlPlane{server: r.world.server, cidrs: DefaultServiceCIDRs, ports: ports, release: func() {}},
+		controlPlane: &controlPlane{server: r.world.server, cidrs: r.serviceCIDRs(), ports: ports, release: func() {}},
 		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{},
 	}
 	d.addresses = d.world.external.Take()

@@ -14,6 +14,7 @@ import (
 	"sync"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/allocator"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/reference/fault"
@@ -31,6 +32,8 @@ var DefaultServiceCIDRs = []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), 
 type Options struct {
 	// Faults are the deliberate bugs that every control plane has.
 	Faults fault.Set
+	// Absent are the features that it is without.
+	Absent absent.Set
 	// Version is the Kubernetes version that it follows, such as "v1.37.1"; empty is apiserver.DefaultVersion.
 	Version string
 	// NewAllocator replaces the allocator of the ranges; nil is the reference's own.
@@ -79,8 +82,35 @@ func New(options Options) (*Reference, error) {
 	if minor >= apiserver.ServiceCIDRMinor {
 		r.capabilities = append(r.capabilities, spec.ServiceCIDRAPI, spec.ManageServiceCIDRs, spec.ServiceCIDRController)
 	}
+	r.capabilities = slices.DeleteFunc(r.capabilities, func(c spec.Capability) bool {
+		return slices.ContainsFunc(options.Absent.Features(), func(f string) bool { return slices.Contains(offeredBy[f], c) })
+	})
 	go apiserver.Prepare()
 	return r, nil
+}
+
+// offeredBy are the capabilities that go with a feature.
+var offeredBy = map[string][]spec.Capability{
+	spec.FeatureDualStack:          {spec.DualStack},
+	spec.FeatureServiceCIDR:        {spec.ServiceCIDRAPI, spec.ManageServiceCIDRs, spec.ServiceCIDRController},
+	spec.FeatureServiceDNS:         {spec.ClusterDNS},
+	spec.FeatureServiceEnvironment: {spec.Kubelet},
+}
+
+// unless says of a behaviour that an implementation may do without what is declared of it.
+func (r *Reference) unless(absent, has, lacks string) string {
+	if r.options.Absent.Has(absent) {
+		return lacks
+	}
+	return has
+}
+
+// serviceCIDRs are the default ones of the families that the reference has.
+func (r *Reference) serviceCIDRs() []netip.Prefix {
+	if r.options.Absent.Has(spec.FeatureDualStack) {
+		return DefaultServiceCIDRs[:1]
+	}
+	return DefaultServiceCIDRs
 }
 
 // Describe implements candidate.Candidate.
@@ -93,6 +123,7 @@ func (r *Reference) Describe() candidate.Description {
 		Declarations: map[spec.Declarable]string{
 			spec.AffinityScope: "port", spec.AffinityTimer: "refreshed", spec.NoEndpoints: "reject", spec.InternalLocalWithoutEndpoints: "drop",
 			spec.ExternalLocalWithoutEndpoints: "drop", spec.UnusedPort: "reject", spec.NodePortLoopback: "served",
+			spec.Hairpin: r.unless(absent.Hairpin, "every-address", "not-served"), spec.HostAccess: r.unless(absent.HostAccess, "served", "not-served"),
 		},
 		Components: map[string]string{"go": runtime.Version()},
 		Faults:     r.options.Faults.Names(),
@@ -109,7 +140,7 @@ func (r *Reference) ControlPlane(ctx context.Context, request candidate.Request)
 	if len(cidrs) == 0 {
 		cidrs = DefaultServiceCIDRs[:1]
 		if request.DualStack {
-			cidrs = DefaultServiceCIDRs
+			cidrs = r.serviceCIDRs()
 		}
 	}
 	ports, err := nodePorts(request.NodePorts)
@@ -120,6 +151,7 @@ func (r *Reference) ControlPlane(ctx context.Context, request candidate.Request)
 		ServiceCIDRs: cidrs,
 		NodePorts:    ports,
 		Faults:       r.options.Faults,
+		Absent:       r.options.Absent,
 		Token:        r.token,
 		Version:      r.options.Version,
 		NewAllocator: r.options.NewAllocator,

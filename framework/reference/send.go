@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/proxy"
 )
@@ -176,6 +177,9 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 			decision = node.Decide(d.now, &packet, w.random, d.openTo)
 		}
 	}
+	if decision.Answer != proxy.Pass && d.deniedTo(from, decision.To.Addr(), source.Addr()) {
+		return nil, candidate.Outcome{Result: candidate.Dropped}
+	}
 	f := &flow{node: node, decision: decision, source: source, at: p.To}
 	switch decision.Answer {
 	case proxy.Refuse:
@@ -209,6 +213,12 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 		return nil, candidate.Outcome{Result: candidate.Dropped} // the client does not know who answers there
 	}
 	return f, d.answered(f, p)
+}
+
+// deniedTo reports whether the client is one that a Service does not serve here, where the endpoint is at to: one in the host network of a node, or a backend itself.
+func (d *dataPlane) deniedTo(from *sender, to, source netip.Addr) bool {
+	without := d.world.absent
+	return without.Has(absent.HostAccess) && from.inside && from.pod == nil || without.Has(absent.Hairpin) && from.pod != nil && to == source
 }
 
 // headless is where a fault takes a packet for the port of a headless Service to its target port.

@@ -16,6 +16,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/kubelet"
@@ -27,6 +28,7 @@ import (
 type world struct {
 	server *apiserver.Server
 	faults fault.Set
+	absent absent.Set
 	epoch  time.Time
 
 	mu       sync.Mutex
@@ -61,9 +63,9 @@ type pod struct {
 
 var sharedZones = []string{"zone-a", "zone-a", "zone-b"}
 
-func newWorld(server *apiserver.Server, faults fault.Set, seed uint64) (*world, error) {
+func newWorld(server *apiserver.Server, faults fault.Set, without absent.Set, seed uint64) (*world, error) {
 	w := &world{
-		server: server, faults: faults, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: rand.New(rand.NewPCG(seed, 2)), nodes: map[string]*host{},
+		server: server, faults: faults, absent: without, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: rand.New(rand.NewPCG(seed, 2)), nodes: map[string]*host{},
 		pods: map[candidate.PodName]*pod{}, byAddr: map[netip.Addr]*pod{}, indexes: map[int]bool{}, told: map[string]*corev1.Service{},
 	}
 	for i, zone := range sharedZones {
@@ -153,6 +155,7 @@ func (w *world) current() *proxy.Objects {
 		return w.objects
 	}
 	version, services, slices := w.server.ProxySnapshot()
+	services, slices = proxy.Without(w.absent, services, slices)
 	ranges := w.server.ServiceRanges()
 	if w.faults.On(fault.NFTablesRangeNotAdded) {
 		ranges = w.server.ServiceCIDRs()

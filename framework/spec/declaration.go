@@ -21,6 +21,10 @@ const (
 	UnusedPort Declarable = "unused-port"
 	// NodePortLoopback is whether node ports are served on loopback addresses: "served" or "not-served".
 	NodePortLoopback Declarable = "node-port-loopback"
+	// Hairpin is whether a backend reaches itself through its Service: by "every-address", by the "cluster-ip" alone, or "not-served".
+	Hairpin Declarable = "hairpin"
+	// HostAccess is whether processes in the host network of a node reach Services: "served" or "not-served".
+	HostAccess Declarable = "host-access"
 )
 
 // Declarables are the values that each declaration can have.
@@ -32,4 +36,6 @@ var Declarables = map[Declarable][]string{
 	ExternalLocalWithoutEndpoints: {"reject", "drop"},
 	UnusedPort:                    {"reject", "drop", "network"},
 	NodePortLoopback:              {"served", "not-served"},
+	Hairpin:                       {"every-address", "cluster-ip", "not-served"},
+	HostAccess:                    {"served", "not-served"},
 }

@@ -85,11 +85,13 @@ var _ = ginkgo.Describe("the content type", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			sent := check.Service("encoded", check.WithPorts(
 				check.Port("dns", corev1.ProtocolUDP, 53, 5353), check.Port("dns-tcp", corev1.ProtocolTCP, 53, 5354)), check.With(func(s *corev1.Service) {
-				timeout := int32(99)
 				s.APIVersion, s.Kind = "v1", "Service"
 				s.Annotations = map[string]string{"note": "ünïcode"}
-				s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
-				s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
+				if cp.Claims(spec.FeatureSessionAffinity) {
+					timeout := int32(99)
+					s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP
+					s.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: &timeout}}
+				}
 			}))
 			const media = runtime.ContentTypeProtobuf
 			body, err := runtime.Encode(contentProtobuf(), sent)

@@ -86,14 +86,14 @@ var _ = ginkgo.Describe("externalName", func() {
 		typeUnchanged(ctx, cp, before)
 	})
 
-	check.It(spec.APIExternalNameType, "is refused, or said to be ignored, on a new Service of another type", func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIExternalNameType, "is refused, or said to be ignored, on a new Service of another type", check.Claiming(spec.FeatureWarnings), func(ctx context.Context, cp *check.ControlPlane) {
 		for _, option := range []check.ServiceOption{check.OfType(corev1.ServiceTypeClusterIP), check.OfType(corev1.ServiceTypeNodePort)} {
 			svc := check.Service(cp.Name("a"), option, func(s *corev1.Service) { s.Spec.ExternalName = externalNameHost })
 			externalNameDemandObjection(cp.Create(ctx, svc), svc.Spec.Type)
 		}
 	})
 
-	check.It(spec.APIExternalNameType, "is refused, or said to be ignored, if it is given to a Service of another type", func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIExternalNameType, "is refused, or said to be ignored, if it is given to a Service of another type", check.Claiming(spec.FeatureWarnings), func(ctx context.Context, cp *check.ControlPlane) {
 		cp.Arrange(ctx, check.Service("a"))
 		externalNameDemandObjection(cp.MergePatch(ctx, "a", `{"spec":{"externalName":"`+externalNameHost+`"}}`), corev1.ServiceTypeClusterIP)
 	})

@@ -47,14 +47,14 @@ func balancerRangesRefused(ctx context.Context, cp *check.ControlPlane, values .
 }
 
 var _ = ginkgo.Describe("allocateLoadBalancerNodePorts", func() {
-	check.It(spec.APILoadBalancerNodePortsDefault, "is true if it is not set", func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APILoadBalancerNodePortsDefault, "is true if it is not set", check.Claiming(spec.FeatureNodePort), func(ctx context.Context, cp *check.ControlPlane) {
 		a := cp.Create(ctx, check.Service("balanced", nodePortsOf(0, 0), typeLoadBalancer()))
 		Expect(a).To(check.BeAccepted())
 		Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeTrue()))
 		nodePortsAssigned(cp, a.Service)
 	})
 
-	check.It(spec.APILoadBalancerNodePortsDefault, "is true if it is set to null", func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APILoadBalancerNodePortsDefault, "is true if it is set to null", check.Claiming(spec.FeatureNodePort), func(ctx context.Context, cp *check.ControlPlane) {
 		cp.Arrange(ctx, check.Service("balanced", nodePortsOf(0, 0), typeLoadBalancer(), balancerAllocate(false)))
 		a := cp.MergePatch(ctx, "balanced", `{"spec":{"allocateLoadBalancerNodePorts":null}}`)
 		Expect(a).To(check.BeAccepted())

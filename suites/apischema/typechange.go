@@ -137,24 +137,30 @@ func typeChangeAccount[T comparable](before, after T, what string, held, free fu
 }
 
 // typeChangeDemandFields demands exactly the fields that a type has.
-func typeChangeDemandFields(svc *corev1.Service, typ corev1.ServiceType) {
+func typeChangeDemandFields(cp *check.ControlPlane, svc *corev1.Service, typ corev1.ServiceType) {
 	ginkgo.GinkgoHelper()
 	s := &svc.Spec
 	lb := typ == corev1.ServiceTypeLoadBalancer
 	external := lb || typ == corev1.ServiceTypeNodePort
 	addressed := typ != corev1.ServiceTypeExternalName
 	Expect(s.Type).To(Equal(typ), "type")
-	for field, there := range map[string]struct{ is, should bool }{
+	fields := map[string]struct{ is, should bool }{
 		"clusterIP":                     {s.ClusterIP != "", addressed},
 		"clusterIPs":                    {len(s.ClusterIPs) > 0, addressed},
 		"ipFamilies":                    {len(s.IPFamilies) > 0, addressed},
 		"ipFamilyPolicy":                {s.IPFamilyPolicy != nil, addressed},
-		"nodePort":                      {typeChangeNodePort(svc) != 0, external},
 		"externalTrafficPolicy":         {s.ExternalTrafficPolicy != "", external},
-		"healthCheckNodePort":           {s.HealthCheckNodePort != 0, lb},
 		"allocateLoadBalancerNodePorts": {s.AllocateLoadBalancerNodePorts != nil, lb},
 		"loadBalancerClass":             {s.LoadBalancerClass != nil, lb},
-	} {
+	}
+	type whether = struct{ is, should bool }
+	if cp.Claims(spec.FeatureNodePort) {
+		fields["nodePort"] = whether{typeChangeNodePort(svc) != 0, external}
+	}
+	if cp.Claims(spec.FeatureHealthCheckNodePort) {
+		fields["healthCheckNodePort"] = whether{s.HealthCheckNodePort != 0, lb}
+	}
+	for field, there := range fields {
 		Expect(there.is).To(Equal(there.should), "%s is set, of type %s", field, typ)
 	}
 }
@@ -168,12 +174,12 @@ var _ = ginkgo.Describe("a change of the type", func() {
 			}
 			check.It(spec.APITypeChange, text, func(ctx context.Context, cp *check.ControlPlane) {
 				before := cp.Arrange(ctx, typeChangeService("a", from))
-				typeChangeDemandFields(before, from)
+				typeChangeDemandFields(cp, before, from)
 				object := cp.AddressObject(ctx, before.Spec.ClusterIP)
 				another := `"publishNotReadyAddresses":true` // so that something is written even if the type stays
 				Expect(cp.MergePatch(ctx, "a", typeChangePatch(from, to, another))).To(check.BeAccepted())
 				after := typeStored(ctx, cp, "a")
-				typeChangeDemandFields(after, to)
+				typeChangeDemandFields(cp, after, to)
 				typeChangeAccount(before.Spec.ClusterIP, after.Spec.ClusterIP, "cluster IP", func(ip string) {
 					if from != corev1.ServiceTypeExternalName { // the check of api-type-change-holds-cluster-ip tries that often
 						clusterIPHeld(ctx, cp, ip)
@@ -202,7 +208,7 @@ var _ = ginkgo.Describe("a change of the type", func() {
 					before := cp.Arrange(ctx, typeChangeService(cp.Name("a"), from))
 					a := cp.Update(ctx, c.sent(before, to))
 					Expect(a).To(check.BeAccepted(), "from %s to %s", from, to)
-					typeChangeDemandFields(a.Service, to)
+					typeChangeDemandFields(cp, a.Service, to)
 					change := fmt.Sprintf(" from %s to %s", from, to)
 					typeChangeAccount(before.Spec.ClusterIP, a.Service.Spec.ClusterIP, "cluster IP"+change, func(string) {}, func(string) {})
 					typeChangeAccount(typeChangeNodePort(before), typeChangeNodePort(a.Service), "node port"+change, func(int32) {}, func(int32) {})
@@ -373,7 +379,9 @@ var _ = ginkgo.Describe("a refused change of the type", func() {
 		typeUnchanged(ctx, cp, before)
 		clusterIPHeld(ctx, cp, before.Spec.ClusterIP)
 		typeChangeNodePortHeld(ctx, cp, typeChangeNodePort(before))
-		typeChangeNodePortHeld(ctx, cp, before.Spec.HealthCheckNodePort)
+		if cp.Claims(spec.FeatureHealthCheckNodePort) {
+			typeChangeNodePortHeld(ctx, cp, before.Spec.HealthCheckNodePort)
+		}
 	})
 })
 

@@ -43,7 +43,7 @@ var _ = ginkgo.Describe("field validation", func() {
 			Expect(cp.MergePatch(ctx, "sloppy", `{"metadata":{"labels":{"a":"b"}}}`, check.FieldValidation("Strict"))).To(check.BeAccepted(), "without unknown fields")
 		})
 
-	check.It(spec.APIFieldValidationWarn, "Warn accepts unknown and duplicate fields with a warning",
+	check.It(spec.APIFieldValidationWarn, "Warn accepts unknown and duplicate fields with a warning", check.Claiming(spec.FeatureWarnings),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			for field, body := range validationBodies {
 				for _, options := range [][]check.RequestOption{{check.FieldValidation("Warn")}, {}} { // Warn is the default
@@ -55,7 +55,7 @@ var _ = ginkgo.Describe("field validation", func() {
 			}
 		})
 
-	check.It(spec.APIFieldValidationWarn, "Warn accepts unknown fields in patches with a warning",
+	check.It(spec.APIFieldValidationWarn, "Warn accepts unknown fields in patches with a warning", check.Claiming(spec.FeatureWarnings),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cp.Arrange(ctx, check.Service("sloppy"))
 			for _, patch := range []types.PatchType{types.MergePatchType, types.StrategicMergePatchType} {

@@ -31,7 +31,7 @@ var _ = ginkgo.Describe("a warning", func() {
 	const sloppyIP, sloppyCIDR = "2001:DB8:0000::1", "2001:DB8:0000::/64"
 	externalIPs := warningsSpec(func(s *corev1.ServiceSpec) { s.ExternalIPs = []string{"192.0.2.9"} })
 
-	check.It(spec.APIWarningForm, "is a header with code 299 and a quoted text",
+	check.It(spec.APIWarningForm, "is a header with code 299 and a quoted text", check.Claiming(spec.FeatureFieldValidation),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			a := objectPost(ctx, cp, []byte(validationBodies["spec.unheardOf"]), check.DryRun())
 			Expect(a).To(check.BeAccepted())

@@ -54,7 +54,9 @@ func settle(ctx context.Context, net *check.Network, what string, cases []check.
 	settled(ctx, net, pods[0], hosts(net)...)
 	chosen := make([]candidate.PodName, len(cases))
 	for i := range cases {
-		chosen[i] = outcomes[i][0].Pod
+		if len(outcomes[i]) > 0 {
+			chosen[i] = outcomes[i][0].Pod
+		}
 	}
 	return chosen
 }

@@ -28,6 +28,12 @@ func unbroken(ctx context.Context, net *check.Network, to netip.AddrPort, want c
 // connection each shot is a request on it.
 func everyShot(ctx context.Context, net *check.Network, change func(), cases ...check.Case) {
 	ginkgo.GinkgoHelper()
+	eachShot(ctx, net, change, net.WithinClaims(cases...)...)
+}
+
+// eachShot is everyShot of cases that can all be judged.
+func eachShot(ctx context.Context, net *check.Network, change func(), cases ...check.Case) {
+	ginkgo.GinkgoHelper()
 	if len(cases) == 0 {
 		change()
 		return
@@ -38,7 +44,7 @@ func everyShot(ctx context.Context, net *check.Network, change func(), cases ...
 	}
 	outcomes := net.During(ctx, candidate.Probe{From: c.From, To: c.To, Protocol: c.Protocol, Path: c.Path, SourcePort: c.SourcePort, Connection: c.Connection}, func() {
 		ginkgo.GinkgoHelper()
-		everyShot(ctx, net, change, cases[1:]...)
+		eachShot(ctx, net, change, cases[1:]...)
 	})
 	failed := map[string]int{}
 	for _, o := range outcomes {

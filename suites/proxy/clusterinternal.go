@@ -27,7 +27,7 @@ var _ = ginkgo.Describe("type ClusterIP", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyClusterIPClusterInternal, "ends node ports when it is given to a Service that has them",
+	check.It(spec.ProxyClusterIPClusterInternal, "ends node ports when it is given to a Service that has them", check.Claiming(spec.FeatureNodePort),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app", onNodePorts())

@@ -12,7 +12,7 @@ import (
 )
 
 var _ = ginkgo.Describe("the feature gate AllowServiceExternalIPs", func() {
-	check.It(spec.ProxyExternalIPsGate, "keeps the proxy from serving external IPs, and nothing else, while it is off",
+	check.It(spec.ProxyExternalIPsGate, "keeps the proxy from serving external IPs, and nothing else, while it is off", check.Claiming(spec.FeatureExternalIPs),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{FeatureGates: map[string]bool{"AllowServiceExternalIPs": false}})
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)

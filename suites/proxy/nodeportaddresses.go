@@ -40,7 +40,7 @@ func nodePortsOn(ctx context.Context, net *check.Network, onPrimary, onSecondary
 }
 
 var _ = ginkgo.Describe("nodePortAddresses", func() {
-	check.It(spec.ProxyNodePortAddresses, "serve node ports in the ranges that they name and nowhere else",
+	check.It(spec.ProxyNodePortAddresses, "serve node ports in the ranges that they name and nowhere else", check.Claiming(spec.FeatureNodePort),
 		func(ctx context.Context, net *check.Network) {
 			nodePortsOn(ctx, net, false, true, func(_, secondary netip.Addr) []string { return []string{alone(secondary).String()} })
 			nodePortsOn(ctx, net, true, true, func(primary, secondary netip.Addr) []string {
@@ -48,12 +48,12 @@ var _ = ginkgo.Describe("nodePortAddresses", func() {
 			})
 		})
 
-	check.It(spec.ProxyNodePortAddresses, "serve node ports on every address where they name all",
+	check.It(spec.ProxyNodePortAddresses, "serve node ports on every address where they name all", check.Claiming(spec.FeatureNodePort),
 		func(ctx context.Context, net *check.Network) {
 			nodePortsOn(ctx, net, true, true, func(_, _ netip.Addr) []string { return everywhere })
 		})
 
-	check.It(spec.ProxyNodePortAddresses, "serve node ports on the primary address alone where they say so", check.Versions(">=1.30"),
+	check.It(spec.ProxyNodePortAddresses, "serve node ports on the primary address alone where they say so", check.Claiming(spec.FeatureNodePort), check.Versions(">=1.30"),
 		func(ctx context.Context, net *check.Network) {
 			nodePortsOn(ctx, net, true, false, func(_, _ netip.Addr) []string { return []string{"primary"} })
 		})

@@ -50,7 +50,7 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyCapturesPort, "are served for one protocol only if they name one",
+	check.It(spec.ProxyCapturesPort, "are served for one protocol only if they name one", check.Claiming(spec.FeatureUDP),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			callers := []candidate.Client{clients[0], clients[2], check.Host(net.Node(1))}

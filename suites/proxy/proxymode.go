@@ -62,6 +62,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			pods := net.Backends(ctx, "app", net.Node(0))
 			served, turned := check.AnsweredBy(pods...), turnedAway()
+			watcher := net.Watcher(ctx, check.Host(node.Name))
 			first := net.Expose(ctx, exposed("app", onNodePorts()))
 			address := primaryOf(net, node)
 			net.Expect(ctx, "a node comes", nodePortsAt(address, node.Name, first, served)...)
@@ -78,7 +79,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 				state, err := net.Plane().ProxyState(ctx, node.Name)
 				check.Must(err)
 				ended = !state.Running
-				o := net.Send(ctx, candidate.Probe{From: check.Host(node.Name), To: check.At(second, exposedPort), Protocol: corev1.ProtocolTCP})[0][0]
+				o := net.Send(ctx, candidate.Probe{From: watcher, To: check.At(second, exposedPort), Protocol: corev1.ProtocolTCP})[0][0]
 				g.Expect(ended || o.Result == candidate.Answered).To(BeTrue(), "the proxy neither ended nor served another Service")
 			})
 			check.Record("after its configuration was changed the proxy", "%s", map[bool]string{true: "ended", false: "went on"}[ended])

@@ -23,7 +23,7 @@ type rolling struct {
 // roll begins: it waits until the paths lead to the pods and opens a connection on each of them.
 func roll(ctx context.Context, net *check.Network, svc *corev1.Service, pods []candidate.Pod, paths ...check.Case) *rolling {
 	ginkgo.GinkgoHelper()
-	r := &rolling{svc: svc, pods: pods, paths: paths}
+	r := &rolling{svc: svc, pods: pods, paths: net.WithinClaims(paths...)}
 	by := check.AnsweredBy(pods...)
 	net.Expect(ctx, "the Service is created", r.fresh(by)...)
 	settled(ctx, net, pods[0], check.Host(pods[0].Node), check.Host(pods[1].Node))

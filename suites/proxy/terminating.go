@@ -170,7 +170,8 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			last := check.AnsweredBy(pods[0])
 			net.Expect(ctx, "the Service is created", arrivals(net, 0, svc, addresses, last)...)
 			settled(ctx, net, pods[1], check.Host(net.Node(0)))
-			probe := candidate.Probe{From: check.Outside(net.Node(0)), To: onNode(net, 0, svc)}
+			entrance := net.WithinClaims(arrivals(net, 0, svc, addresses, last)...)[0]
+			probe := candidate.Probe{From: entrance.From, To: entrance.To, Protocol: entrance.Protocol}
 			outcomes := net.During(ctx, probe, func() {
 				net.Terminate(ctx, pods[0])
 				// That the node has followed shows at the cluster IP: its policy is Cluster, and another pod is ready.
@@ -185,7 +186,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 				}
 			}
 			check.Record("connections while the pod began to terminate", "%d, of these not answered by it: %v", len(outcomes), lost)
-			Expect(lost).To(BeEmpty(), "connections to the node port, out of %d, that the pod did not answer when it began to terminate", len(outcomes))
+			Expect(lost).To(BeEmpty(), "connections to "+entrance.To.String()+", out of %d, that the pod did not answer when it began to terminate", len(outcomes))
 			net.Remove(ctx, pods[0])
 			// A pod that is gone is as silent as what is demanded: the node must have followed.
 			lists(ctx, net, svc, "the last pod of a node has ended", pods[1])
@@ -195,7 +196,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 		})
 
 	check.It(spec.ProxyTerminatingHealthCheckFails, "no longer counts for the health check of its node, which it still serves",
-		check.Also(spec.ProxyTerminatingDrains),
+		check.Also(spec.ProxyTerminatingDrains), check.Claiming(spec.FeatureHealthCheckNodePort),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(0), net.Node(1))
 			svc := net.Expose(ctx, exposed("app", balanced(), externalLocal))

@@ -18,6 +18,8 @@ import (
 	apimachineryruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiversion "k8s.io/apimachinery/pkg/version"
+
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // ServiceCIDRMinor is the first minor version of Kubernetes that serves ServiceCIDR and IPAddress as networking.k8s.io/v1 (KEP-1880).
@@ -25,7 +27,7 @@ const ServiceCIDRMinor = 33
 
 // groupVersions are the groups that the server's version serves, in the order of discovery.
 func (s *Server) groupVersions() []schema.GroupVersion {
-	if s.minor < ServiceCIDRMinor {
+	if s.minor < ServiceCIDRMinor || s.lacks(spec.FeatureServiceCIDR) {
 		return slices.DeleteFunc(slices.Clone(groupVersions), func(gv schema.GroupVersion) bool { return gv == networkingv1.SchemeGroupVersion })
 	}
 	return groupVersions

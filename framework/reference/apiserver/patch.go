@@ -22,6 +22,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // maxPatchOperations is the limit of a JSON patch, that of a real server.
@@ -34,6 +35,9 @@ var limitCopies = sync.OnceFunc(func() { jsonpatch.AccumulatedCopySizeLimit = 2 
 // patch handles PATCH on an object or a subresource.
 func (rq *request) patch() error {
 	media, err := rq.bodyMedia(string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType), string(types.ApplyYAMLPatchType))
+	if err == nil && rq.server.lacks(spec.FeatureServerSideApply) && media == string(types.ApplyYAMLPatchType) {
+		err = unsupportedMedia(string(types.JSONPatchType), string(types.MergePatchType), string(types.StrategicMergePatchType))
+	}
 	if err != nil {
 		return err
 	}

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // maxBody is the limit of a request body in bytes, that of a real server.
@@ -80,6 +81,8 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) error {
 			return s.serveVersion(w, r)
 		case path == "/api" || path == "/apis":
 			return s.serveGroups(w, r, path)
+		case s.lacks(spec.FeatureOpenAPI):
+			return unknownPath()
 		default:
 			return s.serveOpenAPI(w, r, strings.TrimPrefix(strings.TrimPrefix(path, "/openapi/v3"), "/"))
 		}
@@ -157,6 +160,9 @@ func (rq *request) handle() error {
 		return err
 	}
 	rq.encoding = e
+	if err := rq.lacksDryRun(); err != nil {
+		return err
+	}
 	switch {
 	case rq.legacyWatch && rq.r.Method == http.MethodGet:
 		return rq.watch()
@@ -239,6 +245,9 @@ func invalidOptions(kind string, errs field.ErrorList) error {
 }
 
 func (rq *request) newWriteOptions(dryRun []string, manager, validation string) writeOptions {
+	if rq.server.lacks(spec.FeatureFieldValidation) {
+		validation = metav1.FieldValidationIgnore
+	}
 	if validation == "" {
 		validation = metav1.FieldValidationWarn
 	}
@@ -418,6 +427,9 @@ const maxWarnings = 100
 
 // warn adds Warning headers (RFC 7234 section 5.5). It must be called before the answer is written.
 func (rq *request) warn(texts ...string) {
+	if rq.server.lacks(spec.FeatureWarnings) {
+		return
+	}
 	for i, text := range texts {
 		if i == maxWarnings {
 			return

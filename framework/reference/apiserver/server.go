@@ -24,6 +24,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/allocator"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/service"
@@ -40,6 +41,8 @@ type Options struct {
 	NodePorts service.PortRange
 	// Faults are the deliberate bugs that are switched on.
 	Faults fault.Set
+	// Absent are the features that the server is without.
+	Absent absent.Set
 	// Address is the host and port to listen on; empty is "127.0.0.1:0", a free port of the loopback device.
 	Address string
 	// Token is the bearer token that every request but the health checks must carry; empty lets everybody in.
@@ -128,7 +131,7 @@ func (s *Server) loadRules() error {
 	rules, err := service.New(service.Config{
 		ServiceCIDRs: s.options.ServiceCIDRs,
 		NodePorts:    s.options.NodePorts,
-		Faults:       s.options.Faults,
+		Faults:       s.faultsOfRules(),
 		NewAllocator: s.options.NewAllocator,
 		Seed:         s.options.Seed,
 		Version:      fmt.Sprintf("1.%d", s.minor),

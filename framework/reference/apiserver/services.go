@@ -23,13 +23,20 @@ func (serviceStrategy) defaults(s *Server, obj object) {
 }
 
 func (serviceStrategy) create(s *Server, obj object, dryRun bool) (transaction, error) {
-	return heldBy(s.rules.Load().Create(obj.(*corev1.Service), dryRun))
+	svc := obj.(*corev1.Service)
+	if err := s.refuseAbsent(svc, nil); err != nil {
+		return nil, err
+	}
+	return heldBy(s.rules.Load().Create(svc, dryRun))
 }
 
 func (serviceStrategy) update(s *Server, obj, old object, subresource string, dryRun bool) (transaction, error) {
 	svc, was := obj.(*corev1.Service), old.(*corev1.Service)
 	if subresource == "status" {
 		return noTransaction{}, s.rules.Load().UpdateStatus(svc, was)
+	}
+	if err := s.refuseAbsent(svc, was); err != nil {
+		return nil, err
 	}
 	return heldBy(s.rules.Load().Update(svc, was, dryRun))
 }
