@@ -585,6 +585,7 @@ const (
 	ProxyHealthz                           ID = "proxy-healthz"
 	ProxyNodePortAddresses                 ID = "proxy-node-port-addresses"
 	ProxyLocalhostNodePorts                ID = "proxy-localhost-node-ports"
+	ProxyNodePortLoopbackDeclared          ID = "proxy-node-port-loopback-declared"
 	ProxyExternalIPsGate                   ID = "proxy-external-ips-gate"
 	ProxyMartianPacketsDropped             ID = "proxy-martian-packets-dropped"
 	ProxyNftablesTable                     ID = "proxy-nftables-table"

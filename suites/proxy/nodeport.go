@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
@@ -47,6 +48,26 @@ var _ = ginkgo.Describe("a node port", func() {
 			slice.Endpoints = net.Slice(svc, pods[1:]...).Endpoints
 			net.UpdateSlice(ctx, slice)
 			net.Expect(ctx, "an endpoint is replaced", same(pods[1:]...)...)
+		})
+
+	check.It(spec.ProxyNodePortLoopbackDeclared, "is served on the loopback address of a node, or is not, as declared",
+		func(ctx context.Context, net *check.Network) {
+			declared := net.Declared(spec.NodePortLoopback)
+			if declared == "" || net.PrimaryFamily() != corev1.IPv4Protocol {
+				ginkgo.Skip("it is about " + string(spec.NodePortLoopback) + ", which is not declared, in IPv4")
+			}
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, exposed("app", onNodePorts()))
+			want := check.AnsweredBy(pods...)
+			if declared == "not-served" {
+				want = turnedAway()
+			}
+			// That the node serves the Service shows at its address.
+			cases := toNodePorts(net, svc, check.AnsweredBy(pods...), check.Host(net.Node(0)), check.Host(net.Node(2)))
+			for _, i := range []int{0, 2} {
+				cases = append(cases, check.Case{From: check.Host(net.Node(i)), To: onLoopback(uint16(svc.Spec.Ports[0].NodePort)), Want: want})
+			}
+			net.Expect(ctx, "the Service is created", cases...)
 		})
 
 	check.It(spec.ProxyNodePortClusterIP, "leaves the cluster IP of its Service in service",

@@ -34,6 +34,8 @@ var (
 		spec.ProxyNftablesNodePortsPrimary)
 	NFTablesLoopback = New("nftables-node-ports-on-loopback", "In nftables mode node ports are served on loopback addresses.",
 		spec.ProxyNftablesNodePortsPrimary)
+	NodePortLoopbackNotServed = New("node-port-loopback-not-served", "In iptables mode node ports are not served on loopback addresses, which is declared otherwise.",
+		spec.ProxyNodePortLoopbackDeclared)
 	RetriesDead = New("dead-endpoint-retried", "A connection to a pod that does not respond is retried on another one.",
 		spec.ProxyIptablesNoRetry)
 )

@@ -66,6 +66,8 @@ func (n *Node) servesNodePorts(a netip.Addr) bool {
 	switch {
 	case n.faults.On(fault.NodePortAddressesIgnored):
 		return true
+	case a.IsLoopback() && n.faults.On(fault.NodePortLoopbackNotServed):
+		return false
 	case n.nftables() && a.IsLoopback():
 		return n.faults.On(fault.NFTablesLoopback)
 	case len(allowed) == 0 && n.nftables():
