@@ -63,6 +63,9 @@ func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
 		spec.Hairpin:                       "every-address",
 		spec.HostAccess:                    "served",
 	}
+	if mode == "ipvs" {
+		d[spec.NodePortLoopback] = "not-served" // pkg/proxy/ipvs/netlink_linux.go line 162: loopback addresses are no node addresses
+	}
 	if mode == "nftables" {
 		d[spec.UnusedPort], d[spec.NodePortLoopback] = "reject", "not-served"
 	}
