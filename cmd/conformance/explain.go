@@ -76,6 +76,9 @@ func explain(out io.Writer, r *spec.Requirement) {
 		_, text, _ := strings.Cut(d.Name, ": ")
 		field("check", fmt.Sprintf("%s (%s)%s", text, d.Location, on))
 	}
+	for _, f := range r.BuildsOn {
+		field("builds on", fmt.Sprintf("%s: %s", f.ID, f.Because))
+	}
 	field("unchecked", r.Unchecked)
 	for _, f := range fault.All() {
 		if slices.Contains(f.Breaks, r.ID) {

@@ -158,6 +158,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations}
 	progress := runner.NewProgress(out, terminal, planned)
 	f.sonobuoy.progress.Expect(planned)
+	live := report.NewLive(run)
 	var results []check.Result
 	var lost error
 	err = runner.Run(ctx, runner.Options{Selection: f.Selection, Candidate: c, Parallel: f.workers(), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
@@ -171,9 +172,8 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		if e.Result.Reason == check.Interrupted {
 			return
 		}
-		one := report.Build(run, []check.Result{*e.Result})
 		var text strings.Builder
-		report.WriteFailure(&text, palette, &one.Checks[0])
+		report.WriteFailure(&text, palette, live.Judge(*e.Result))
 		if text.Len() > 0 {
 			progress.Println(text.String())
 		}

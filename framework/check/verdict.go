@@ -11,15 +11,16 @@ import (
 // Verdict is what a check says of a candidate.
 type Verdict string
 
-// The verdicts. NonConformant outweighs Unknown, which outweighs Conformant; NotApplicable is never counted as a pass.
+// The verdicts. NonConformant outweighs Blocked, which outweighs Unknown, which outweighs Conformant; NotApplicable is never counted as a pass.
 const (
 	Conformant    Verdict = "conformant"
 	NonConformant Verdict = "non-conformant"
 	Unknown       Verdict = "unknown"        // the environment or the prober failed
+	Blocked       Verdict = "blocked"        // not met, or unknown, while another requirement that it builds on is not met; only a report says so
 	NotApplicable Verdict = "not applicable" // the feature is not claimed or the candidate cannot offer what the check needs
 )
 
-var weight = map[Verdict]int{NotApplicable: 0, Conformant: 1, Unknown: 2, NonConformant: 3}
+var weight = map[Verdict]int{NotApplicable: 0, Conformant: 1, Unknown: 2, Blocked: 3, NonConformant: 4}
 
 // Worse returns the verdict that outweighs the other.
 func Worse(a, b Verdict) Verdict {

@@ -54,7 +54,7 @@ type junitMessage struct {
 }
 
 // JUnit renders the report as JUnit XML: non-conformant is a failure (of type "known deviation" where an expectation covers
-// it), unknown an error, not applicable skipped with its reason.
+// it), unknown an error, blocked and not applicable skipped with their reasons.
 func (r *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: "service conformance", Time: seconds(r.Seconds)}
 	for _, c := range r.Checks {
@@ -75,6 +75,9 @@ func (r *Report) JUnit() ([]byte, error) {
 			first, _, _ := strings.Cut(c.Failure.Message, "\n")
 			j.Failure = &junitMessage{Message: printable(first), Type: kind, Text: printable(failureText(&c))}
 			s.Failures++
+		case check.Blocked:
+			j.Skipped = &junitMessage{Message: blockedText(&c)}
+			s.Skipped++
 		case check.Unknown:
 			j.Error = &junitMessage{Message: printable(c.Reason), Type: "unknown"}
 			s.Errors++

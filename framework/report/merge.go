@@ -32,7 +32,7 @@ func Merge(run Run, parts []Part) *Report {
 		run.Planned += p.Report.NotRun
 		run.Interrupted = run.Interrupted || p.Report.Interrupted
 		for _, c := range p.Report.Checks {
-			r := c.Result
+			r := *c.found()
 			if len(parts) > 1 && r.ServiceCIDR == "" {
 				r.ServiceCIDR = p.ServiceCIDR
 			}

@@ -29,6 +29,8 @@ type Report struct {
 	Summary      Summary              `json:"summary"`
 	Requirements []RequirementVerdict `json:"requirements"`
 	Checks       []CheckVerdict       `json:"checks"`
+	// Roots are the requirements that are not met and that nothing blocks, those that block most first; known deviations are left aside.
+	Roots []Root `json:"roots,omitempty"`
 	// TimeToConsistency is how long the data plane took to follow changes; nil if no check of traffic measured it.
 	TimeToConsistency *TimeToConsistency `json:"timeToConsistency,omitempty"`
 	// Interrupted is set when the run ended before every check had run; NotRun counts the missing ones.
@@ -49,6 +51,7 @@ type Counts struct {
 	Conformant      int `json:"conformant"`
 	NonConformant   int `json:"nonConformant"`
 	KnownDeviations int `json:"knownDeviations"`
+	Blocked         int `json:"blocked"`
 	Unknown         int `json:"unknown"`
 	NotApplicable   int `json:"notApplicable"`
 }
@@ -62,6 +65,8 @@ func (c *Counts) add(v check.Verdict, known bool) {
 		if known {
 			c.KnownDeviations++
 		}
+	case check.Blocked:
+		c.Blocked++
 	case check.Unknown:
 		c.Unknown++
 	case check.NotApplicable:
@@ -76,6 +81,8 @@ type RequirementVerdict struct {
 	Verdict        check.Verdict `json:"verdict"`
 	KnownDeviation bool          `json:"knownDeviation,omitempty"`
 	Checks         int           `json:"checks"`
+	// BlockedBy are the requirements that its failures go back to; set when the verdict is blocked.
+	BlockedBy []spec.ID `json:"blockedBy,omitempty"`
 }
 
 // CheckVerdict is the result of a check with the expectation that covers it.
@@ -83,6 +90,8 @@ type CheckVerdict struct {
 	check.Result
 	// KnownDeviation is set when the check is non-conformant and a published expectation says so.
 	KnownDeviation *Expectation `json:"knownDeviation,omitempty"`
+	// BlockedBy says of the check's requirements that are blocked to which others their failure goes back.
+	BlockedBy map[spec.ID][]spec.ID `json:"blockedBy,omitempty"`
 }
 
 // Run is what Build needs to know of a run besides its results.
@@ -98,23 +107,18 @@ type Run struct {
 }
 
 // Build makes the report of a run. The order of results does not matter.
-func Build(run Run, results []check.Result) *Report {
+func Build(run Run, results []check.Result) *Report { return build(spec.Default(), run, results) }
+
+func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 	r := &Report{
 		SchemaVersion: SchemaVersion, SuiteVersion: run.SuiteVersion, Candidate: run.Candidate, Started: run.Started.UTC(),
 		Seconds: run.Duration.Seconds(), Seed: run.Seed, Interrupted: run.Interrupted, NotRun: max(0, run.Planned-len(results)),
 	}
 	covered := make([][]check.Verdict, len(run.Expectations.Deviations))
 	for _, result := range results {
-		c := CheckVerdict{Result: result}
-		for i := range run.Expectations.Deviations {
-			x := &run.Expectations.Deviations[i]
-			if !x.covers(&result, &run.Candidate) {
-				continue
-			}
+		c, by := run.excuse(result)
+		for _, i := range by {
 			covered[i] = append(covered[i], result.Verdict)
-			if result.Verdict == check.NonConformant && !x.expired(run.Started) {
-				c.KnownDeviation = x
-			}
 		}
 		r.Checks = append(r.Checks, c)
 	}
@@ -129,12 +133,30 @@ func Build(run Run, results []check.Result) *Report {
 	slices.SortStableFunc(r.Checks, func(a, b CheckVerdict) int {
 		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.Check, b.Check), cmp.Compare(a.ServiceCIDR, b.ServiceCIDR))
 	})
-	r.judge()
+	r.block(catalogue)
+	r.judge(catalogue)
+	r.rooted()
 	r.TimeToConsistency = timeToConsistency(results)
 	return r
 }
 
-func (r *Report) judge() {
+// excuse is the verdict of one check with the expectation that covers it, and which expectations speak of it.
+func (run *Run) excuse(result check.Result) (c CheckVerdict, by []int) {
+	c.Result = result
+	for i := range run.Expectations.Deviations {
+		x := &run.Expectations.Deviations[i]
+		if !x.covers(&result, &run.Candidate) {
+			continue
+		}
+		by = append(by, i)
+		if result.Verdict == check.NonConformant && !x.expired(run.Started) {
+			c.KnownDeviation = x
+		}
+	}
+	return c, by
+}
+
+func (r *Report) judge(catalogue *spec.Catalogue) {
 	byID := map[spec.ID]*RequirementVerdict{}
 	unexcused := check.NotApplicable // the worst verdict of a MUST requirement, known deviations left aside
 	for i := range r.Checks {
@@ -144,7 +166,7 @@ func (r *Report) judge() {
 			v := byID[id]
 			if v == nil {
 				v = &RequirementVerdict{ID: id, KnownDeviation: true}
-				if known := spec.Default().Get(id); known != nil {
+				if known := catalogue.Get(id); known != nil {
 					v.Level = known.Level
 				}
 				byID[id] = v

@@ -229,7 +229,7 @@ func TestAFailureDecidesOnlyWhatItsDemandIsAbout(t *testing.T) {
 	for _, v := range r.Requirements {
 		got[v.ID] = v.Verdict
 	}
-	if got[a] != check.Conformant || got[b] != check.NonConformant || got[c] != check.Unknown {
+	if got[a] != check.Conformant || got[b] != check.NonConformant || got[c] != check.Blocked {
 		t.Errorf("verdicts %v", got)
 	}
 	about := func(id spec.ID) Expectations {

@@ -52,6 +52,8 @@ func WriteFailure(w io.Writer, p Palette, c *CheckVerdict) {
 	case c.Verdict == check.NonConformant:
 		fmt.Fprintf(w, "%snon-conformant%s  %s\n", p.Red, p.Reset, c.DisplayName())
 		fmt.Fprint(w, indent(failureText(c)))
+	case c.Verdict == check.Blocked:
+		fmt.Fprintf(w, "%sblocked%s  %s\n    %s\n", p.Yellow, p.Reset, c.DisplayName(), blockedText(c))
 	case c.Verdict == check.Unknown:
 		fmt.Fprintf(w, "%sunknown%s  %s\n", p.Yellow, p.Reset, c.DisplayName())
 		fmt.Fprint(w, indent(c.Reason))
@@ -65,6 +67,9 @@ func (r *Report) WriteSummary(w io.Writer, p Palette) {
 		if c.KnownDeviations > 0 {
 			known = fmt.Sprintf(" (%d known)", c.KnownDeviations)
 		}
+		if c.Blocked > 0 {
+			known += fmt.Sprintf("  %3d blocked", c.Blocked)
+		}
 		fmt.Fprintf(w, "%-13s %5d conformant  %3d non-conformant%s  %3d unknown  %3d not applicable\n", what, c.Conformant, c.NonConformant, known, c.Unknown, c.NotApplicable)
 	}
 	row("requirements", r.Summary.Requirements)
@@ -77,6 +82,9 @@ func (r *Report) WriteSummary(w io.Writer, p Palette) {
 	}
 	if r.NotRun > 0 {
 		fmt.Fprintf(w, "%d checks did not run\n", r.NotRun)
+	}
+	if line := r.RootsLine(); line != "" {
+		fmt.Fprintln(w, line)
 	}
 	colour := map[int]string{ExitConformant: p.Green, ExitNonConformant: p.Red}[r.ExitCode()]
 	if colour == "" {

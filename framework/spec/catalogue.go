@@ -21,6 +21,7 @@ type Catalogue struct {
 	Documents    []Document
 	Requirements []Requirement
 	byID         map[ID]*Requirement
+	foundations  map[ID][]ID // what each builds on, directly or through others
 }
 
 // Default returns the embedded catalogue. It panics if the embedded files are broken, which
@@ -40,6 +41,7 @@ type file struct {
 	Area         Area          `json:"area"`
 	Documents    []Document    `json:"documents"`
 	Requirements []Requirement `json:"requirements"`
+	BuildsOn     []building    `json:"buildsOn"`
 }
 
 // Load reads and validates every *.yaml file of dir. All problems are returned joined, each with file and ID.
@@ -51,6 +53,7 @@ func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 	c := &Catalogue{byID: map[ID]*Requirement{}}
 	origin := map[ID]string{}
 	var problems []error
+	var buildings []building
 	for _, name := range names {
 		data, err := fs.ReadFile(fsys, name)
 		if err != nil {
@@ -62,12 +65,17 @@ func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 			continue
 		}
 		c.Documents = append(c.Documents, f.Documents...)
+		buildings = append(buildings, f.BuildsOn...)
 		for _, r := range f.Requirements {
 			r.Area = f.Area
 			if first, ok := origin[r.ID]; ok {
 				problems = append(problems, fmt.Errorf("%s: requirement %s stands in %s already", name, r.ID, first))
 			}
 			origin[r.ID] = name
+			for _, f := range r.BuildsOn {
+				buildings = append(buildings, building{f.Because, []string{string(r.ID)}, []ID{f.ID}})
+			}
+			r.BuildsOn = nil
 			c.Requirements = append(c.Requirements, r)
 		}
 	}
@@ -77,6 +85,9 @@ func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 		for _, p := range c.problems(r) {
 			problems = append(problems, fmt.Errorf("%s: %s: %w", origin[r.ID], r.ID, p))
 		}
+	}
+	for _, p := range c.build(buildings) {
+		problems = append(problems, fmt.Errorf("%s: %w", dir, p))
 	}
 	for i, d := range c.Documents {
 		if slices.ContainsFunc(c.Documents[:i], func(e Document) bool { return e.ID == d.ID }) {

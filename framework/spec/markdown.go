@@ -109,6 +109,9 @@ func (c *Catalogue) writeRequirement(b *strings.Builder, r *Requirement, checks 
 	for _, check := range checks {
 		item("Check", escape(check))
 	}
+	for _, f := range r.BuildsOn {
+		item("A check of this requirement builds on", fmt.Sprintf("[%s](#%s): %s", f.ID, f.ID, escape(f.Because)))
+	}
 	if r.Unchecked != "" {
 		item("No check", escape(r.Unchecked))
 	}

@@ -94,6 +94,8 @@ type Requirement struct {
 	Needs []Capability `json:"needs,omitempty"`
 	// Unchecked is the reason why no check decides the requirement; empty when at least one check does.
 	Unchecked string `json:"unchecked,omitempty"`
+	// BuildsOn are the requirements that its checks build on; builds-on.yaml says so for many at a time.
+	BuildsOn []Foundation `json:"buildsOn,omitempty"`
 	// Notes record decisions: how the sentence is read where documents and components disagree.
 	Notes string `json:"notes,omitempty"`
 	// Deviations are known differences of real implementations.

@@ -21,11 +21,11 @@ func selectorOf(selector map[string]string) check.ServiceOption {
 var _ = ginkgo.Describe("the selector", func() {
 	check.It(spec.APISelectorOptional, "may be absent or empty", func(ctx context.Context, cp *check.ControlPlane) {
 		for _, selector := range []map[string]string{nil, {}} {
-			a := cp.Create(ctx, check.Service(cp.Name("selectorless"), selectorOf(selector)))
+			a := cp.Create(ctx, check.Service(cp.Name("selectorless"), addressless(cp), selectorOf(selector)))
 			Expect(a).To(check.BeAccepted(), "selector %v", selector)
 			Expect(a.Service.Spec.Selector).To(BeEmpty())
 		}
-		svc := cp.Arrange(ctx, check.Service("selecting"))
+		svc := cp.Arrange(ctx, check.Service("selecting", addressless(cp)))
 		svc.Spec.Selector = nil
 		a := cp.Update(ctx, svc)
 		Expect(a).To(check.BeAccepted(), "an update that removes the selector")

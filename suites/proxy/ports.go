@@ -108,15 +108,37 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 				cases = append(cases, check.Case{From: check.Outside(net.Node(2)), To: onNodePort(net, 2, svc, i), Protocol: inTurn(i), Want: onPort(t, pods...)})
 			}
 			net.Expect(ctx, "the Service is created", cases...)
-			// One port less, and another target for one of those that stay.
+		})
+
+	check.It(spec.ProxyTargetPortNumber, "lead to another number, and end, when the ports change", check.Also(spec.ProxyCapturesPort),
+		func(ctx context.Context, net *check.Network) {
+			targets := []int{check.BackendPort, 9090, 9091, 9092}
+			pods := listening(ctx, net, "app", targets, net.Node(0), net.Node(1))
+			clients := clientPods(ctx, net)
+			var ports []corev1.ServicePort
+			var before []check.Case
+			for i, t := range targets {
+				ports = append(ports, check.Port(fmt.Sprintf("p%d", i), inTurn(i), int32(80+i), t))
+			}
+			svc := net.Expose(ctx, check.Service("app", onNodePorts(), check.WithPorts(ports...)))
+			for i, t := range targets {
+				before = append(before, check.Case{From: clients[0], To: check.At(svc, int32(80+i)), Protocol: inTurn(i), Want: onPort(t, pods...)})
+			}
+			check.Deciding(func() { net.Expect(ctx, "the Service is created", before...) }, spec.ProxyTargetPortNumber)
+			// Two ports less, and another target for one of those that stay.
 			svc = net.Change(ctx, svc.Name, fmt.Sprintf(`{"spec":{"ports":[{"name":"p0","port":80,"targetPort":9092,"nodePort":%d},`+
 				`{"name":"p1","protocol":"UDP","port":81,"targetPort":9090,"nodePort":%d}]}}`, svc.Spec.Ports[0].NodePort, svc.Spec.Ports[1].NodePort))
-			net.Expect(ctx, "two ports are removed and one gets another target",
-				check.Case{From: clients[0], To: check.At(svc, 80), Want: onPort(9092, pods...)},
-				check.Case{From: clients[0], To: check.At(svc, 81), Protocol: corev1.ProtocolUDP, Want: onPort(9090, pods...)},
-				check.Case{From: check.Outside(net.Node(2)), To: onNodePort(net, 2, svc, 0), Want: onPort(9092, pods...)},
-				check.Case{From: clients[0], To: check.At(svc, 82), Want: check.NotBy(pods...), Shots: 1},
-				check.Case{From: clients[2], To: check.At(svc, 83), Protocol: corev1.ProtocolUDP, Want: check.NotBy(pods...), Shots: 1})
+			check.Deciding(func() {
+				net.Expect(ctx, "two ports are removed and one gets another target",
+					check.Case{From: clients[0], To: check.At(svc, 80), Want: onPort(9092, pods...)},
+					check.Case{From: clients[0], To: check.At(svc, 81), Protocol: corev1.ProtocolUDP, Want: onPort(9090, pods...)},
+					check.Case{From: check.Outside(net.Node(2)), To: onNodePort(net, 2, svc, 0), Want: onPort(9092, pods...)})
+			}, spec.ProxyTargetPortNumber)
+			check.Deciding(func() {
+				net.Expect(ctx, "two ports are removed",
+					check.Case{From: clients[0], To: check.At(svc, 82), Want: check.NotBy(pods...), Shots: 1},
+					check.Case{From: clients[2], To: check.At(svc, 83), Protocol: corev1.ProtocolUDP, Want: check.NotBy(pods...), Shots: 1})
+			}, spec.ProxyCapturesPort)
 		})
 
 	check.It(spec.ProxyTargetPortNumber, "lead to the number of targetPort, or to their own where there is none",

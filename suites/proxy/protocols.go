@@ -33,8 +33,7 @@ func forwards(ctx context.Context, net *check.Network, protocol corev1.Protocol)
 			cases = append(cases, check.Case{From: c, To: to, Protocol: protocol, Want: want})
 		}
 	}
-	call(check.At(svc, exposedPort), check.AnsweredByEach(pods...),
-		append(clients, check.From(pods[0]), check.Host(net.Node(0)), check.Host(net.Node(2)))...)
+	call(check.At(svc, exposedPort), check.AnsweredBy(pods...), append(clients, check.Host(net.Node(0)), check.Host(net.Node(2)))...)
 	for i := range 3 {
 		call(onNode(net, i, svc), check.AnsweredBy(pods...), check.Outside(net.Node(i)), clients[2])
 	}
