@@ -18,6 +18,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/scratch"
@@ -26,6 +27,7 @@ import (
 
 type selftestFlags struct {
 	faults    []string
+	without   []string
 	reportDir string
 	list      bool
 	parallel  int
@@ -36,13 +38,15 @@ func newSelftest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "selftest",
 		Short: "run the checks against every fault and print the score card",
-		Long: `Start the reference once with every deliberate bug and show which checks catch it.
+		Long: `Start the reference once with every deliberate bug and show which checks catch it. Then start it without each
+optional feature: what is not claimed may turn nothing red, what is claimed nothing of other features.
 It fails if a fault is caught by no check of a requirement that the fault names, if the faultless reference is not
 conformant, or if a check is never seen to fail.`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	cmd.Flags().StringSliceVar(&f.faults, "fault", nil, "faults to try (default all)")
+	cmd.Flags().StringSliceVar(&f.without, "without", nil, "features to start the reference without (default all, unless --fault names faults)")
 	cmd.Flags().StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for selftest.json")
 	cmd.Flags().BoolVar(&f.list, "list", false, "list the faults and exit")
 	cmd.Flags().IntVar(&f.parallel, "parallel", 2*runtime.NumCPU(), "number of faults that are tried at a time; some checks wait for what a fault keeps from happening")
@@ -54,8 +58,10 @@ type scoreCard struct {
 	Faults []faultScore `json:"faults"`
 	// NeverFailed are checks that no fault makes fail; filled only when all faults were tried.
 	NeverFailed []string `json:"neverFailed"`
-	Caught      int      `json:"caught"`
-	Total       int      `json:"total"`
+	// Ablations are what became of references that are without a feature; only when all faults were tried.
+	Ablations []ablation `json:"ablations,omitempty"`
+	Caught    int        `json:"caught"`
+	Total     int        `json:"total"`
 }
 
 type faultScore struct {
@@ -82,6 +88,12 @@ func (f *selftestFlags) run(ctx context.Context, out io.Writer) error {
 		}
 		faults = slices.DeleteFunc(faults, func(x *fault.Fault) bool { return !set.On(x) })
 	}
+	if len(f.without) > 0 && len(f.faults) == 0 {
+		faults = nil
+	}
+	if _, err := absent.Parse(f.without...); err != nil {
+		return usage("--without: %w", err)
+	}
 	if f.parallel < 1 {
 		return usage("--parallel %d: the number must be positive", f.parallel)
 	}
@@ -96,40 +108,47 @@ func (f *selftestFlags) run(ctx context.Context, out io.Writer) error {
 	defer dir.Remove()
 	work := dir.Path
 
-	sound, err := runReference(ctx, work, "")
+	sound, err := runReference(ctx, work, "sound")
 	if err != nil {
 		return err
 	}
 	if bad := failed(sound); len(bad) > 0 || sound.Summary.Checks.Unknown > 0 {
 		return &exitError{1, fmt.Errorf("the reference without a fault is not conformant: %s", strings.Join(bad, "; "))}
 	}
-	scores := make([]faultScore, len(faults))
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, f.parallel)
+	card := scoreCard{Faults: make([]faultScore, len(faults)), Total: len(faults), NeverFailed: []string{}}
 	var mu sync.Mutex
-	for i, x := range faults {
-		wait.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			scores[i] = judge(ctx, work, x)
-			mu.Lock()
-			defer mu.Unlock()
-			if ctx.Err() == nil {
-				scores[i].print(out)
-			}
-		})
-	}
-	wait.Wait()
+	f.atATime(len(faults), func(i int) {
+		card.Faults[i] = judge(ctx, work, faults[i])
+		mu.Lock()
+		defer mu.Unlock()
+		if ctx.Err() == nil {
+			card.Faults[i].print(out)
+		}
+	})
+	card.Ablations = f.ablations(ctx, work, out)
 	if ctx.Err() != nil {
 		return interrupted(ctx, ctx.Err())
 	}
-	return f.score(out, sound, scores)
+	return f.score(out, sound, card)
 }
 
-func (f *selftestFlags) score(out io.Writer, sound *report.Report, scores []faultScore) error {
-	card := scoreCard{Faults: scores, Total: len(scores), NeverFailed: []string{}}
+// atATime does n things, as many at a time as the flag says, and returns when all are done.
+func (f *selftestFlags) atATime(n int, do func(i int)) {
+	var wait sync.WaitGroup
+	slots := make(chan struct{}, f.parallel)
+	for i := range n {
+		wait.Go(func() {
+			slots <- struct{}{}
+			defer func() { <-slots }()
+			do(i)
+		})
+	}
+	wait.Wait()
+}
+
+func (f *selftestFlags) score(out io.Writer, sound *report.Report, card scoreCard) error {
 	seen := map[string]bool{}
-	for _, s := range scores {
+	for _, s := range card.Faults {
 		if s.Problem == "" {
 			card.Caught++
 		}
@@ -141,7 +160,7 @@ func (f *selftestFlags) score(out io.Writer, sound *report.Report, scores []faul
 	for _, c := range sound.Checks {
 		if c.Verdict == check.Conformant && !checks[c.Check] {
 			checks[c.Check] = true
-			if !seen[c.Check] && len(f.faults) == 0 {
+			if !seen[c.Check] && len(f.faults) == 0 && len(f.without) == 0 {
 				card.NeverFailed = append(card.NeverFailed, c.Check)
 			}
 		}
@@ -159,8 +178,19 @@ func (f *selftestFlags) score(out io.Writer, sound *report.Report, scores []faul
 		fmt.Fprintf(out, "never seen to fail  %s\n", name)
 	}
 	fmt.Fprintf(out, "report: %s\n", path)
-	fmt.Fprintf(out, "%d of %d faults caught, %d of %d checks seen to fail\n", card.Caught, card.Total, len(seen), len(checks))
-	if card.Caught < card.Total || len(card.NeverFailed) > 0 {
+	if card.Total > 0 {
+		fmt.Fprintf(out, "%d of %d faults caught, %d of %d checks seen to fail\n", card.Caught, card.Total, len(seen), len(checks))
+	}
+	isolated := 0
+	for _, a := range card.Ablations {
+		if a.Problem == "" {
+			isolated++
+		}
+	}
+	if len(card.Ablations) > 0 {
+		fmt.Fprintf(out, "%d of %d features isolated\n", isolated, len(card.Ablations))
+	}
+	if card.Caught < card.Total || len(card.NeverFailed) > 0 || isolated < len(card.Ablations) {
 		return &exitError{code: 1}
 	}
 	return nil
@@ -176,7 +206,11 @@ func (s *faultScore) print(out io.Writer) {
 
 func judge(ctx context.Context, work string, x *fault.Fault) faultScore {
 	s := faultScore{Fault: x}
-	r, err := runReference(ctx, work, x.Name, suitesOf(x)...)
+	args := []string{"--fault", x.Name}
+	for _, suite := range suitesOf(x) {
+		args = append(args, "--suite", suite)
+	}
+	r, err := runReference(ctx, work, "fault-"+x.Name, args...)
 	if err != nil {
 		s.Problem = err.Error()
 		return s
@@ -212,33 +246,27 @@ func suitesOf(x *fault.Fault) (suites []string) {
 	return suites
 }
 
-// runReference runs suites, all if none is named, in a process of their own, on the reference with one fault (none if empty).
-func runReference(ctx context.Context, work, name string, suites ...string) (*report.Report, error) {
+// runReference judges the reference with further arguments, in a process of its own. The label names the run.
+func runReference(ctx context.Context, work, label string, arguments ...string) (*report.Report, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, harness("%w", err)
 	}
-	dir := filepath.Join(work, "fault-"+name)
-	args := []string{"run", "--report-dir", dir, "--parallel", "1"}
-	if name != "" {
-		args = append(args, "--fault", name)
-	}
-	for _, s := range suites {
-		args = append(args, "--suite", s)
-	}
+	dir := filepath.Join(work, strings.ReplaceAll(label, ":", "-"))
+	args := append([]string{"run", "--report-dir", dir, "--parallel", "1"}, arguments...)
 	output, err := exec.CommandContext(ctx, self, args...).CombinedOutput()
 	var exit *exec.ExitError
 	if err != nil && (!errors.As(err, &exit) || exit.ExitCode() != report.ExitNonConformant && exit.ExitCode() != report.ExitUnknown) {
 		lines := strings.Split(strings.TrimSpace(string(output)), "\n")
-		return nil, harness("run with fault %q: %w: %s", name, err, lines[len(lines)-1])
+		return nil, harness("%s: %w: %s", label, err, lines[len(lines)-1])
 	}
 	data, err := os.ReadFile(filepath.Join(dir, report.JSONFile))
 	if err != nil {
-		return nil, harness("run with fault %q: %w", name, err)
+		return nil, harness("%s: %w", label, err)
 	}
 	var r report.Report
 	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, harness("run with fault %q: %w", name, err)
+		return nil, harness("%s: %w", label, err)
 	}
 	return &r, nil
 }

@@ -212,13 +212,29 @@ func (n *Network) featuresOf(c *Case) (features []string) {
 	return features
 }
 
+// addressed reports whether a feature shows in where a case is sent and by which protocol. Others are properties of a Service, which all its cases share.
+func addressed(feature string) bool {
+	switch feature {
+	case spec.FeatureUDP, spec.FeatureSCTP, spec.FeatureNodePort, spec.FeatureExternalIPs, spec.FeatureLoadBalancer:
+		return true
+	}
+	return false
+}
+
 // unmetUses are the optional features that the unmet cases of a failure use, one list for each kind of case.
 func (n *Network) unmetUses(cases []Case, outcomes [][]candidate.Outcome) (kinds [][]string) {
 	for i := range cases {
 		if cases[i].Want.Met(outcomes[i]) {
 			continue
 		}
-		if used := n.featuresOf(&cases[i]); !slices.ContainsFunc(kinds, func(k []string) bool { return slices.Equal(k, used) }) {
+		used := n.featuresOf(&cases[i])
+		if current != nil {
+			used = append(used, current.declared.claiming...)
+			used = append(used, slices.DeleteFunc(slices.Clone(current.result.Uses), addressed)...)
+		}
+		slices.Sort(used)
+		used = slices.Compact(used)
+		if !slices.ContainsFunc(kinds, func(k []string) bool { return slices.Equal(k, used) }) {
 			kinds = append(kinds, used)
 		}
 	}
@@ -253,7 +269,10 @@ func (n *Network) ofNode(c *Case) bool { return c.Path != "" && n.isNode(c.To.Ad
 
 // isNode reports whether the address is one that a node has.
 func (n *Network) isNode(a netip.Addr) bool {
-	return a.IsLoopback() || slices.ContainsFunc(n.plane.Nodes(), func(node candidate.Node) bool {
+	n.mu.Lock()
+	own := slices.Clone(n.nodes)
+	n.mu.Unlock()
+	return a.IsLoopback() || slices.ContainsFunc(append(own, n.plane.Nodes()...), func(node candidate.Node) bool {
 		return slices.Contains(node.Addresses, a) || slices.Contains(node.SecondaryAddresses, a)
 	})
 }

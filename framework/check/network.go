@@ -31,6 +31,7 @@ type Network struct {
 
 	mu        sync.Mutex
 	pods      []candidate.Pod            // that answer
+	nodes     []candidate.Node           // of the check's own
 	lent      map[candidate.PodName]bool // those of them that are not the check's own
 	addresses []netip.Addr               // of ExternalAddress
 	steady    map[string]candidate.Pod   // for controls of During, by node
@@ -229,6 +230,9 @@ func (n *Network) AddNode(ctx context.Context, proxy candidate.ProxyConfiguratio
 	ginkgo.GinkgoHelper()
 	node, err := n.plane.AddNode(ctx, candidate.Node{Name: n.Namespace() + "-" + n.Name("node"), Zone: n.plane.Nodes()[0].Zone}, proxy)
 	mustOffer(err, "add a node")
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	n.nodes = append(n.nodes, node)
 	return node
 }
 

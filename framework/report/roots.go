@@ -56,10 +56,11 @@ type reds struct {
 	c            *spec.Catalogue
 	red, decided map[place]bool
 	anywhere     map[spec.ID]bool
+	ofFeature    map[string][]violation
 }
 
 func newReds(c *spec.Catalogue) *reds {
-	return &reds{c, map[place]bool{}, map[place]bool{}, map[spec.ID]bool{}}
+	return &reds{c, map[place]bool{}, map[place]bool{}, map[spec.ID]bool{}, map[string][]violation{}}
 }
 
 // note takes note of what a check found.
@@ -72,6 +73,9 @@ func (d *reds) note(x *CheckVerdict) {
 		case on == check.NonConformant && x.KnownDeviation == nil:
 			d.decided[at], d.red[at], d.anywhere[id] = true, true, true
 		}
+	}
+	if x.Verdict == check.NonConformant && x.KnownDeviation == nil {
+		d.noteFeature(x)
 	}
 }
 
@@ -140,6 +144,9 @@ func (d *reds) block(x *CheckVerdict) {
 			}
 			slices.Sort(by)
 			by = slices.Compact(by)
+		}
+		if len(by) == 0 {
+			by = d.featureRoots(x, place{id, x.ServiceCIDR})
 		}
 		if len(by) == 0 {
 			left = true

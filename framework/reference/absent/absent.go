@@ -37,7 +37,7 @@ var parts = map[string]Part{
 	spec.FeatureLoadBalancer:        API | Proxy,
 	spec.FeatureNodePort:            API | Proxy,
 	spec.FeatureOpenAPI:             API,
-	spec.FeatureSCTP:                API | Proxy,
+	spec.FeatureSCTP:                Proxy,
 	spec.FeatureServerSideApply:     API,
 	spec.FeatureServiceCIDR:         API,
 	spec.FeatureServiceDNS:          Proxy,
@@ -49,6 +49,16 @@ var parts = map[string]Part{
 	spec.FeatureWarnings:            API,
 	Hairpin:                         Proxy,
 	HostAccess:                      Proxy,
+}
+
+// Claimable reports whether a candidate can claim what it is without. What the environment of a candidate offers cannot be claimed without being there; of
+// declarations the faults of the reference tell.
+func Claimable(feature string) bool {
+	switch feature {
+	case spec.FeatureDualStack, spec.FeatureServiceCIDR, spec.FeatureServiceDNS, spec.FeatureServiceEnvironment, Hairpin, HostAccess:
+		return false
+	}
+	return parts[feature] != 0
 }
 
 // proxyOnly marks a feature that the API has and the proxy has not.

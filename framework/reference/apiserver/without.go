@@ -57,14 +57,6 @@ func (s *Server) refuseAbsent(svc, old *corev1.Service) error {
 	uses(spec.FeatureSessionAffinity, at.Child("sessionAffinity"), func(v *corev1.Service) bool { return v.Spec.SessionAffinity == corev1.ServiceAffinityClientIP })
 	uses(spec.FeatureSourceRanges, at.Child("loadBalancerSourceRanges"), func(v *corev1.Service) bool { return len(v.Spec.LoadBalancerSourceRanges) > 0 })
 	uses(spec.FeatureTrafficDistribution, at.Child("trafficDistribution"), func(v *corev1.Service) bool { return v.Spec.TrafficDistribution != nil })
-	uses(spec.FeatureSCTP, at.Child("ports"), func(v *corev1.Service) bool {
-		for _, p := range v.Spec.Ports {
-			if p.Protocol == corev1.ProtocolSCTP {
-				return true
-			}
-		}
-		return false
-	})
 	uses(spec.FeatureNodePort, at.Child("ports"), func(v *corev1.Service) bool {
 		for _, p := range v.Spec.Ports {
 			if p.NodePort != 0 {
