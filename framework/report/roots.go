@@ -89,14 +89,36 @@ func (d *reds) at(p place) bool {
 
 // roots are those of the requirements that p builds on that are not met, and build on no other such requirement. What weighs less than p does not block it: a run
 // whose verdict a MUST decides would look better than it is.
-func (d *reds) roots(p place) []spec.ID {
-	weight := d.weight(p.id)
-	below := slices.DeleteFunc(slices.Clone(d.c.Foundations(p.id)), func(id spec.ID) bool { return d.weight(id) < weight || !d.at(place{id, p.cidr}) })
-	roots := slices.DeleteFunc(slices.Clone(below), func(id spec.ID) bool {
+//
+// uses are the optional features of the unmet cases, one list for each kind of case: where none is met that a kind of case needs, and this is so for every kind, the
+// failure goes back to these features.
+func (d *reds) roots(p place, uses [][]string) []spec.ID {
+	r, weight := d.c.Get(p.id), d.weight(p.id)
+	if r == nil {
+		return nil
+	}
+	blocks := func(id spec.ID) bool { return d.weight(id) >= weight && d.at(place{id, p.cidr}) }
+	below := slices.Clone(d.c.Foundations(p.id))
+	var ofFeatures []spec.ID
+	explained := len(uses) > 0
+	for _, kind := range uses {
+		found := false
+		for _, f := range r.BuildsOn {
+			if f.Using != "" && slices.Contains(kind, f.Using) && blocks(f.ID) {
+				found = true
+				ofFeatures = append(append(ofFeatures, f.ID), d.c.Foundations(f.ID)...)
+			}
+		}
+		explained = explained && found
+	}
+	if explained {
+		below = append(below, ofFeatures...)
+	}
+	slices.Sort(below)
+	below = slices.DeleteFunc(slices.Compact(below), func(id spec.ID) bool { return !blocks(id) })
+	return slices.DeleteFunc(slices.Clone(below), func(id spec.ID) bool {
 		return slices.ContainsFunc(d.c.Foundations(id), func(deeper spec.ID) bool { return slices.Contains(below, deeper) })
 	})
-	slices.Sort(roots)
-	return roots
 }
 
 var levelWeight = map[spec.Level]int{spec.May: 1, spec.Should: 2, spec.Must: 3}
@@ -119,12 +141,51 @@ func (r *Report) block(c *spec.Catalogue) {
 	for i := range r.Checks {
 		reds.block(&r.Checks[i])
 	}
+	r.deepen()
+}
+
+// deepen replaces roots that are blocked themselves, because of a feature that their own checks use, by theirs.
+func (r *Report) deepen() {
+	open, by := map[spec.ID]bool{}, map[spec.ID][]spec.ID{}
+	for i := range r.Checks {
+		x := &r.Checks[i]
+		for _, id := range x.Requirements {
+			if x.VerdictOn(id) == check.NonConformant {
+				open[id] = true
+			}
+			by[id] = append(by[id], x.BlockedBy[id]...)
+		}
+	}
+	var roots func(spec.ID) []spec.ID
+	roots = func(id spec.ID) (all []spec.ID) {
+		if open[id] {
+			return []spec.ID{id}
+		}
+		for _, deeper := range by[id] {
+			all = append(all, roots(deeper)...)
+		}
+		return all
+	}
+	for i := range r.Checks {
+		for id, blockers := range r.Checks[i].BlockedBy {
+			var deepest []spec.ID
+			for _, b := range blockers {
+				deepest = append(deepest, roots(b)...)
+			}
+			slices.Sort(deepest)
+			r.Checks[i].BlockedBy[id] = slices.Compact(deepest)
+		}
+	}
 }
 
 func (d *reds) block(x *CheckVerdict) {
 	failed := x.Verdict == check.NonConformant || x.Verdict == check.Unknown && x.Reason != check.Interrupted
 	if len(d.anywhere) == 0 || !failed || x.KnownDeviation != nil {
 		return
+	}
+	var uses [][]string
+	if x.Failure != nil {
+		uses = x.Failure.Uses
 	}
 	left := false // something that nothing blocks
 	blockedBy := map[spec.ID][]spec.ID{}
@@ -133,12 +194,16 @@ func (d *reds) block(x *CheckVerdict) {
 		if on != check.NonConformant && on != check.Unknown {
 			continue
 		}
-		by := d.roots(place{id, x.ServiceCIDR})
+		by := d.roots(place{id, x.ServiceCIDR}, uses)
 		if x.Failure != nil && on == check.Unknown { // the check ended before it came to this requirement
 			for _, v := range x.Failure.Violated {
-				if deeper := d.roots(place{v, x.ServiceCIDR}); len(deeper) > 0 {
+				at := place{v, x.ServiceCIDR}
+				if d.weight(v) < d.weight(id) || !d.at(at) {
+					continue
+				}
+				if deeper := d.roots(at, uses); len(deeper) > 0 {
 					by = append(by, deeper...)
-				} else if d.at(place{v, x.ServiceCIDR}) && d.weight(v) >= d.weight(id) {
+				} else {
 					by = append(by, v)
 				}
 			}

@@ -31,6 +31,6 @@ var (
 	DynamicOutOfRange = New("dynamic-out-of-range", "dynamic addresses come from the range after the configured one", spec.AllocDynamicInRange)
 
 	ExhaustedGivesTaken = New("exhausted-gives-taken", "an exhausted range hands out addresses in use",
-		spec.AllocExhaustedRefused, spec.AllocConcurrentLastAddress, spec.AllocExhaustedOthersUnaffected, spec.AllocUnique)
+		spec.AllocExhaustedRefused, spec.AllocConcurrentLastAddress, spec.AllocExhaustedOthersUnaffected, spec.AllocUnique, spec.AllocDynamicFree)
 	ExhaustedForever = New("exhausted-forever", "a range that was exhausted once stays exhausted", spec.AllocExhaustedRefused)
 )

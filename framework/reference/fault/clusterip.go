@@ -10,7 +10,7 @@ var (
 	TypeNoNodePorts     = New("type-no-node-ports", "NodePort and LoadBalancer Services are assigned no node ports", spec.APITypeNodePort, spec.APITypeLoadBalancer)
 
 	ClusterIPNotAssigned = New("cluster-ip-not-assigned", "a Service has a cluster IP only if the client names one",
-		spec.APIClusterIPAssigned, spec.APITypeClusterIP, spec.APITypeNodePort, spec.APITypeLoadBalancer, spec.APIClusterIPFromExternalName)
+		spec.APIClusterIPAssigned, spec.APITypeClusterIP, spec.APITypeNodePort, spec.APITypeLoadBalancer, spec.APIClusterIPFromExternalName, spec.AllocDynamicAssigned)
 	ClusterIPsInOrder = New("cluster-ips-in-order", "cluster IPs are assigned in the order of the range", spec.APIClusterIPRandom)
 	ClusterIPIgnored  = New("cluster-ip-ignored", "the address that the client names is ignored, another one is assigned",
 		spec.APIClusterIPChosen, spec.APIClusterIPsChosen, spec.APIClusterIPFromExternalName, spec.APIClusterIPsFromClusterIP, spec.APIDualStackUpgrade)

@@ -11,7 +11,7 @@ var (
 	AffinityForWholeService = New("affinity-for-whole-service", "Affinity spans the ports of a Service where it is declared to hold for each.",
 		spec.ProxyAffinityClientIP)
 	AffinityAlways = New("affinity-always", "Clients stick without being asked to.",
-		spec.ProxyAffinityNone)
+		spec.ProxyAffinityNone, spec.ProxyClusterIPSpreads)
 	AffinityLostOnChange = New("affinity-lost-on-change", "A change of the Service moves all clients.",
 		spec.ProxyAffinityClientIP)
 	AffinityByEndpointCount = New("affinity-lost-with-new-endpoints", "Another endpoint moves all clients.",
@@ -25,7 +25,7 @@ var (
 	AffinityTimeoutShort = New("affinity-timeout-in-milliseconds", "timeoutSeconds is taken for milliseconds.",
 		spec.ProxyAffinityTimeout)
 	AffinityTimeoutCapped = New("affinity-timeout-capped", "No client sticks for longer than an hour.",
-		spec.ProxyAffinityTimeoutDefault)
+		spec.ProxyAffinityTimeoutDefault, spec.ProxyAffinityTimeout)
 	AffinityNotRefreshed = New("affinity-not-refreshed", "Connections do not begin the sticky time anew where that is declared.",
 		spec.ProxyAffinityTimeout)
 	AffinityTCPOnly = New("affinity-of-tcp-only", "UDP has no affinity.",

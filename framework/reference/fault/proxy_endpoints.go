@@ -17,7 +17,7 @@ var (
 	UnreadyUsed = New("unready-endpoint-used", "Endpoints that are not ready are chosen.",
 		spec.ProxyUnreadyEndpointAvoided, spec.ProxyPolicyReadyBackends, spec.ProxyAffinityBackendLost)
 	PortNameIgnored = New("endpoint-port-name-ignored", "Endpoint ports of every name belong to every port of the Service.",
-		spec.ProxyEndpointPortNameMatched)
+		spec.ProxyEndpointPortNameMatched, spec.ProxyPortsIndependent)
 	DuplicateEndpointsCount = New("duplicate-endpoints-count", "An endpoint in two slices gets twice its share.",
 		spec.ProxyEndpointDuplicate)
 	TerminatingTwinWins = New("terminating-twin-wins", "Of two endpoints with one address the terminating one counts.",

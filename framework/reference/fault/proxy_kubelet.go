@@ -13,7 +13,7 @@ var (
 	EnvironmentIPv6Missing = New("environment-ipv6-missing", "A Service whose virtual address is of IPv6 has no environment variables.",
 		spec.ProxyEnvironmentClusterIP, spec.ProxyEnvironmentContainerLinks)
 	EnvironmentNamesAsTheyAre = New("environment-names-as-they-are", "Names of environment variables keep the lower case and the dashes of the Service.",
-		spec.ProxyEnvironmentNames)
+		spec.ProxyEnvironmentNames, spec.ProxyEnvironmentClusterIP)
 	EnvironmentNamesDashed = New("environment-names-dashed", "Names of environment variables keep the dashes of the Service.",
 		spec.ProxyEnvironmentNames)
 	EnvironmentAllNamespaces = New("environment-all-namespaces", "The Services of all namespaces have environment variables.",

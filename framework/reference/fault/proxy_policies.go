@@ -5,7 +5,7 @@ import "github.com/service-conformance/conformance/framework/spec"
 // Bugs of traffic policies, health checks and topology.
 var (
 	ClusterPrefersLocal = New("cluster-prefers-local", "Policy Cluster prefers endpoints of the node.",
-		spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints)
+		spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints, spec.ProxyClusterIPSpreads)
 	BalancedUnevenly = New("balanced-unevenly", "One endpoint gets most of the connections.",
 		spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints, spec.ProxyIptablesRandom)
 	InternalLocalIgnored = New("internal-local-ignored", "internalTrafficPolicy Local is ignored.",

@@ -9,7 +9,7 @@ var (
 	ProtocolIgnored = New("protocol-ignored", "Ports of one number and different protocols are taken for one.",
 		spec.ProxyCapturesProtocol)
 	TCPNotServed = New("tcp-not-served", "TCP ports are not served.",
-		spec.ProxyTCPForwarded)
+		spec.ProxyTCPForwarded, spec.ProxyClusterIPReachable)
 	UDPNotServed = New("udp-not-served", "UDP ports are not served.",
 		spec.ProxyUDPForwarded, spec.ProxyUDPFlowFollowsEndpoints)
 	SCTPNotServed = New("sctp-not-served", "SCTP ports are not served.",
@@ -21,9 +21,9 @@ var (
 	FirstPortOnly = New("first-port-only", "Only the first port of a Service is served.",
 		spec.ProxyPortsIndependent)
 	TrafficToFirstTarget = New("target-port-of-first-port", "Every port leads to the target of the first one.",
-		spec.ProxyPortsIndependent)
+		spec.ProxyPortsIndependent, spec.ProxyTargetPortNumber, spec.ProxyCapturesProtocol)
 	ServicePortToPods = New("target-port-ignored", "Pods get connections on the port of the Service.",
-		spec.ProxyTargetPortNumber)
+		spec.ProxyTargetPortNumber, spec.ProxyClusterIPReachable)
 	AppProtocolNotServed = New("app-protocol-not-served", "Ports that have an appProtocol are not served.",
 		spec.ProxyAppProtocolForwarded)
 	NodePortNotServed = New("node-port-not-served", "Node ports are not served.",
@@ -33,7 +33,7 @@ var (
 	NodePortOnBackendNodes = New("node-port-on-backend-nodes-only", "A node without an endpoint does not serve the node port.",
 		spec.ProxyNodePortEveryNode, spec.ProxyNodePortSameEndpoints)
 	NodePortOfFirstOnly = New("node-port-of-first-port-only", "Only the first port of a Service has its node port served.",
-		spec.ProxyNodePortSameEndpoints)
+		spec.ProxyNodePortSameEndpoints, spec.ProxyNodePortReachable)
 	NoMasquerade = New("node-port-client-address-kept", "The endpoint sees the client's address under policy Cluster too, so that replies of other nodes are lost.",
 		spec.ProxyNodePortClientAddressAltered, spec.ProxyLoadBalancerClientAddressAltered)
 	ExternalIPsNotServed = New("external-ips-not-served", "External IPs are not served.",

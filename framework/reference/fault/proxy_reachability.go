@@ -7,9 +7,9 @@ var (
 	ClusterIPNotServed = New("cluster-ip-not-served", "No virtual IP is served.",
 		spec.ProxyClusterIPReachable, spec.ProxyClusterIPOnEveryNode, spec.ProxyNoClientKnowledge, spec.ProxyRedirectTransparent, spec.ProxyServiceAdded, spec.ProxyNotAnsweredBySingleHost, spec.ProxyClusterIPOutlivesBackends, spec.ProxyDualStackAddresses, spec.ProxyScale, spec.ProxyBackendChangeTransparent)
 	ClusterIPOnBackendNodes = New("cluster-ip-on-backend-nodes-only", "The virtual IP is served only on nodes that have an endpoint.",
-		spec.ProxyClusterIPOnEveryNode, spec.ProxyNotAnsweredBySingleHost)
+		spec.ProxyClusterIPOnEveryNode, spec.ProxyNotAnsweredBySingleHost, spec.ProxyClusterIPReachable)
 	ClusterIPInNamespace = New("cluster-ip-in-own-namespace-only", "The virtual IP is served only for pods of the Service's namespace.",
-		spec.ProxyClusterIPAcrossNamespaces)
+		spec.ProxyClusterIPAcrossNamespaces, spec.ProxyClusterIPReachable)
 	FirstEndpointAlways = New("first-endpoint-always", "All connections go to the first ready endpoint.",
 		spec.ProxyClusterIPSpreads, spec.ProxyEveryEndpointSelected, spec.ProxyAffinityNone, spec.ProxyIptablesRandom, spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints, spec.ProxyEndpointAdded, spec.ProxyIptablesAffinityOrRandom, spec.ProxyAffinityClientsIndependent)
 	LastEndpointNever = New("last-endpoint-never", "The last of several endpoints is never chosen.",
@@ -43,5 +43,5 @@ var (
 	SecondaryNotServed = New("secondary-address-not-served", "Only the first virtual IP of a Service is served.",
 		spec.ProxyDualStackAddresses, spec.ProxyDualStackPolicies)
 	ReplyFromPod = New("reply-from-the-pod", "The reply comes from the endpoint's own address.",
-		spec.ProxyRedirectTransparent)
+		spec.ProxyRedirectTransparent, spec.ProxyClusterIPReachable)
 )

@@ -19,7 +19,7 @@ var (
 	FlushNotRepaired = New("flushed-rules-not-repaired", "Rules that somebody has flushed do not come back.",
 		spec.ProxySyncPeriodInterference)
 	PartialSyncLoses = New("partial-sync-loses-services", "An update of some Services loses others.",
-		spec.ProxyPartialSyncComplete)
+		spec.ProxyPartialSyncComplete, spec.ProxyClusterIPReachable)
 	SyncMetricMissing = New("sync-metric-missing", "There is no metric of how long syncs take.",
 		spec.ProxySyncDurationMetric, spec.ProxySyncMinPeriod)
 	SyncMetricFrozen = New("sync-metric-frozen", "The metric of how long syncs take counts the first one only.",
