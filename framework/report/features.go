@@ -31,26 +31,27 @@ func (d *reds) about(r *check.Result, feature string) bool {
 func (d *reds) noteFeature(x *CheckVerdict) {
 	for _, id := range x.Requirements {
 		if r := d.c.Get(id); r != nil && x.Result.VerdictOn(id) == check.NonConformant {
-			d.ofFeature[r.Feature] = append(d.ofFeature[r.Feature], violation{place{id, x.ServiceCIDR}, d.usedKinds(&x.Result)})
+			d.ofFeature[r.Feature] = append(d.ofFeature[r.Feature], violation{place{id, x.ServiceCIDR}, x})
 		}
 	}
 }
 
-// violation is a requirement that a check found not to be met, with the features that its failed cases use.
+// violation is a requirement that a check found not to be met.
 type violation struct {
 	place
-	kinds [][]string
+	by *CheckVerdict
 }
 
-// stands reports whether a violation has a reason of its own: nothing blocks it, and some failed case uses no other feature that is violated. Only such a one can
-// explain failures of others that use its feature, so that two features never explain each other.
+// stands reports whether a violation has a reason of its own: nothing that it builds on blocks it, and some failed case uses no other feature with such a
+// violation. Only such a one can explain failures of others that use its feature, so that two features never explain each other.
 func (d *reds) stands(v violation) bool {
-	return len(d.roots(v.place)) == 0 && slices.ContainsFunc(v.kinds, func(kind []string) bool {
-		return !slices.ContainsFunc(kind, func(feature string) bool {
-			return slices.ContainsFunc(d.ofFeature[feature], func(other violation) bool { return len(d.roots(other.place)) == 0 })
-		})
+	return d.unblocked(v) && slices.ContainsFunc(d.usedKinds(&v.by.Result), func(kind []string) bool {
+		return !slices.ContainsFunc(kind, func(feature string) bool { return slices.ContainsFunc(d.ofFeature[feature], d.unblocked) })
 	})
 }
+
+// unblocked reports whether nothing that the requirement builds on explains the violation.
+func (d *reds) unblocked(v violation) bool { return len(d.roots(v.place, v.by.Failure.Uses)) == 0 }
 
 // featureRoots are the requirements by which the check may have failed on p because of an optional feature that it uses: those of the feature that are not met
 // for a reason of their own. There are none unless every kind of failed case uses such a feature.

@@ -156,13 +156,17 @@ func (r *Report) deepen() {
 			by[id] = append(by[id], x.BlockedBy[id]...)
 		}
 	}
-	var roots func(spec.ID) []spec.ID
-	roots = func(id spec.ID) (all []spec.ID) {
+	var roots func(spec.ID, map[spec.ID]bool) []spec.ID
+	roots = func(id spec.ID, seen map[spec.ID]bool) (all []spec.ID) {
 		if open[id] {
 			return []spec.ID{id}
 		}
+		if seen[id] { // a check that did not come to a requirement may be blocked by that requirement
+			return nil
+		}
+		seen[id] = true
 		for _, deeper := range by[id] {
-			all = append(all, roots(deeper)...)
+			all = append(all, roots(deeper, seen)...)
 		}
 		return all
 	}
@@ -170,7 +174,7 @@ func (r *Report) deepen() {
 		for id, blockers := range r.Checks[i].BlockedBy {
 			var deepest []spec.ID
 			for _, b := range blockers {
-				deepest = append(deepest, roots(b)...)
+				deepest = append(deepest, roots(b, map[spec.ID]bool{})...)
 			}
 			slices.Sort(deepest)
 			r.Checks[i].BlockedBy[id] = slices.Compact(deepest)

@@ -13,13 +13,17 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// catalogue has requirements of the given levels, of the features F and G, and what builds on what.
+// catalogue has requirements of the given levels, of the feature G where the ID ends in g and F elsewhere, and what builds on what.
 func catalogue(t *testing.T, levels map[spec.ID]spec.Level, buildsOn string) *spec.Catalogue {
 	t.Helper()
 	text := "area: allocation\ndocuments:\n- {id: page, title: A page, url: 'https://example.com/'}\nrequirements:\n"
 	text += "- {id: alloc-of-g, statement: It holds., level: MAY, sources: [page#part], feature: G}\n"
 	for id, level := range levels {
-		text += fmt.Sprintf("- {id: %s, statement: It holds., level: %s, sources: [page#part], feature: F}\n", id, level)
+		feature := "F"
+		if strings.HasSuffix(string(id), "g") {
+			feature = "G"
+		}
+		text += fmt.Sprintf("- {id: %s, statement: It holds., level: %s, sources: [page#part], feature: %s}\n", id, level, feature)
 	}
 	if buildsOn != "" {
 		text += "buildsOn:\n" + buildsOn
@@ -199,12 +203,15 @@ func TestABlockedCheckIsSkippedInJUnitAndSaysWhy(t *testing.T) {
 
 // Blocking tells roots from what follows from them. It never changes what a run says as a whole, and leaves a root to everything that it takes away.
 func TestBlockingNeverMakesARunLookBetter(t *testing.T) {
-	for seed := range uint64(1000) {
+	for seed := range uint64(3000) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		levels := map[spec.ID]spec.Level{}
 		var ids []spec.ID
 		for i := range 8 {
 			id := spec.ID(fmt.Sprintf("alloc-r%d", i))
+			if i > 0 && rng.IntN(2) == 0 {
+				id += "g"
+			}
 			ids = append(ids, id)
 			levels[id] = []spec.Level{spec.Must, spec.Must, spec.Should, spec.May}[rng.IntN(4)]
 		}
@@ -231,8 +238,9 @@ func TestBlockingNeverMakesARunLookBetter(t *testing.T) {
 				}
 			}
 			if r.Failure != nil {
-				r.Failure.Uses = [][][]string{nil, {{"G"}}, {{"G"}, {}}}[rng.IntN(3)]
+				r.Failure.Uses = [][][]string{nil, {{"G"}}, {{"G"}, {}}, {{"F"}}, {{"F", "G"}}, {{"F"}, {"G"}}}[rng.IntN(6)]
 			}
+			r.Uses = [][]string{nil, {"F"}, {"G"}, {"F", "G"}}[rng.IntN(4)]
 			r.ServiceCIDR = []string{"", "10.0.0.0/24", "10.0.0.0/20"}[rng.IntN(3)]
 			results = append(results, r)
 		}
