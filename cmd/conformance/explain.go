@@ -61,7 +61,9 @@ func explain(out io.Writer, r *spec.Requirement) {
 			}
 		}
 	}
+	field("basis", string(r.Basis))
 	field("feature", r.Feature)
+	field("profile", string(r.Profile))
 	field("versions", r.Versions)
 	var needs []string
 	for _, n := range r.Needs {

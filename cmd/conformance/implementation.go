@@ -20,6 +20,8 @@ type implementation struct {
 	Name string `json:"name"`
 	// Features are the features that it claims; empty claims all.
 	Features []string `json:"features"`
+	// Profiles are the profiles that it claims; empty claims all.
+	Profiles []spec.Profile `json:"profiles"`
 	// Declarations say what it does where the specification leaves room. They replace those of the candidate.
 	Declarations map[spec.Declarable]string `json:"declarations"`
 }

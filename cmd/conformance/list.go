@@ -22,7 +22,7 @@ func newList() *cobra.Command {
 			switch format {
 			case "table":
 				w := tabwriter.NewWriter(out, 0, 4, 2, ' ', 0)
-				fmt.Fprintln(w, "REQUIREMENT\tLEVEL\tFEATURE\tCHECKS")
+				fmt.Fprintln(w, "REQUIREMENT\tLEVEL\tBASIS\tPROFILE\tFEATURE\tCHECKS")
 				decided := 0
 				for _, r := range catalogue.Requirements {
 					n := "none: " + r.Unchecked
@@ -30,7 +30,7 @@ func newList() *cobra.Command {
 						n = fmt.Sprint(len(checks[r.ID]))
 						decided++
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\n", r.ID, r.Level, r.Feature, n)
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", r.ID, r.Level, r.Basis, r.Profile, r.Feature, n)
 				}
 				if err := w.Flush(); err != nil {
 					return err

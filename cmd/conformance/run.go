@@ -32,6 +32,7 @@ type runFlags struct {
 	reportDir    string
 	expectations string
 	declared     string // file
+	profiles     []string
 	seed         int64
 	printReport  bool
 	sonobuoy     sonobuoyFlags
@@ -66,6 +67,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	flags.StringSliceVar(&f.Suites, "suite", nil, "suites to run (default all)")
 	flags.StringSliceVar(&f.Focus, "focus", nil, "requirement IDs or globs on them, such as 'alloc-*' (default all)")
 	flags.StringSliceVar(&f.Features, "feature", nil, "features that the candidate claims (default all)")
+	flags.StringSliceVar(&f.profiles, "profile", nil, "profiles that the candidate claims: core, kubernetes-api, kube-proxy and its modes, and optional features (default all)")
 	flags.StringArrayVar(&f.ServiceCIDRs, "service-cidr", nil, "Service ranges to run on instead of the matrix; two joined by a comma are dual stack")
 	flags.BoolVar(&f.Slow, "slow", false, "also run slow checks: fill a /20 and a /16")
 	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 12 on a lab with traffic (6 in user-mode-linux), 8 on a cluster with traffic, 4 elsewhere)")
@@ -92,6 +94,13 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		}
 		if len(f.Features) == 0 {
 			f.Features = says.Features
+		}
+		f.Profiles = says.Profiles
+	}
+	if len(f.profiles) > 0 {
+		f.Profiles = nil
+		for _, name := range f.profiles {
+			f.Profiles = append(f.Profiles, spec.Profile(name))
 		}
 	}
 	if lacks, err := absent.Parse(f.without...); err == nil && len(f.Features) == 0 && len(lacks) > 0 {

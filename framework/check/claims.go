@@ -25,7 +25,10 @@ func Claiming(features ...string) Option {
 
 // claimed reports whether the candidate claims a feature.
 func claimed(feature string) bool {
-	return setup.Features == nil || slices.Contains(setup.Features, feature)
+	if setup.Features != nil && !slices.Contains(setup.Features, feature) {
+		return false
+	}
+	return setup.Profiles == nil || !spec.IsOptional(feature) || slices.Contains(setup.Profiles, spec.Profile(feature))
 }
 
 // Claims reports whether the check may use a feature that its requirements are not about. Where it may, the report says that it did.
@@ -139,7 +142,7 @@ func letter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
 func (n *Network) claimedForm(svc *corev1.Service) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	n.belong(spec.FeatureExternalIPs, svc.Spec.ExternalIPs...)
-	if setup.Features == nil {
+	if setup.Features == nil && setup.Profiles == nil {
 		return svc
 	}
 	svc = svc.DeepCopy()

@@ -145,8 +145,12 @@ func inapplicable(what *candidate.Description, d *Declaration) string {
 		}
 	}
 	for _, id := range d.Requirements {
-		if f := spec.Default().Get(id).Feature; setup.Features != nil && !slices.Contains(setup.Features, f) {
-			return fmt.Sprintf("feature %s is not claimed", f)
+		r := spec.Default().Get(id)
+		switch {
+		case !claimed(r.Feature):
+			return fmt.Sprintf("feature %s is not claimed", r.Feature)
+		case setup.Profiles != nil && !slices.Contains(setup.Profiles, r.Profile):
+			return fmt.Sprintf("profile %s is not claimed", r.Profile)
 		}
 	}
 	return ""

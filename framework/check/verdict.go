@@ -123,6 +123,8 @@ type Setup struct {
 	ExpectedToFail []string
 	// Features are the features that the candidate claims; nil claims all.
 	Features []string
+	// Profiles are the profiles that the candidate claims, of which optional features are a part; nil claims all.
+	Profiles []spec.Profile
 	// RunID distinguishes the objects of this run, a DNS label of at most 10 characters; empty makes one.
 	RunID string
 	// Version is the version of the suite, for the User-Agent.

@@ -25,8 +25,10 @@ type Report struct {
 	Seconds       float64               `json:"seconds"`
 	Seed          int64                 `json:"seed"`
 	// Verdict is the worst verdict over all MUST requirements, known deviations left aside.
-	Verdict      check.Verdict        `json:"verdict"`
-	Summary      Summary              `json:"summary"`
+	Verdict check.Verdict `json:"verdict"`
+	Summary Summary       `json:"summary"`
+	// Profiles are the verdicts by profile, of those in which something was judged.
+	Profiles     []ProfileVerdict     `json:"profiles,omitempty"`
 	Requirements []RequirementVerdict `json:"requirements"`
 	Checks       []CheckVerdict       `json:"checks"`
 	// Roots are the requirements that are not met and that nothing blocks, those that block most first; known deviations are left aside.
@@ -78,6 +80,8 @@ func (c *Counts) add(v check.Verdict, known bool) {
 type RequirementVerdict struct {
 	ID             spec.ID       `json:"id"`
 	Level          spec.Level    `json:"level"`
+	Basis          spec.Basis    `json:"basis,omitempty"`
+	Profile        spec.Profile  `json:"profile,omitempty"`
 	Verdict        check.Verdict `json:"verdict"`
 	KnownDeviation bool          `json:"knownDeviation,omitempty"`
 	Checks         int           `json:"checks"`
@@ -136,6 +140,7 @@ func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 	r.block(catalogue)
 	r.judge(catalogue)
 	r.rooted()
+	r.profiled()
 	r.TimeToConsistency = timeToConsistency(results)
 	return r
 }
@@ -167,7 +172,7 @@ func (r *Report) judge(catalogue *spec.Catalogue) {
 			if v == nil {
 				v = &RequirementVerdict{ID: id, KnownDeviation: true}
 				if known := catalogue.Get(id); known != nil {
-					v.Level = known.Level
+					v.Level, v.Basis, v.Profile = known.Level, known.Basis, known.Profile
 				}
 				byID[id] = v
 			}

@@ -30,6 +30,8 @@ type Selection struct {
 	Focus []string `json:"focus,omitempty"`
 	// Features are the features that the candidate claims; empty claims all.
 	Features []string `json:"features,omitempty"`
+	// Profiles are the profiles that the candidate claims; empty claims all.
+	Profiles []spec.Profile `json:"profiles,omitempty"`
 	// ServiceCIDRs replace the ranges of the checks that run on any range.
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// Slow includes slow checks.
@@ -72,6 +74,11 @@ func (s *Selection) Validate(declarations []check.Declaration) error {
 			problems = append(problems, fmt.Errorf("unknown feature %q; there are %s", name, sortedKeys(features)))
 		}
 	}
+	for _, name := range s.Profiles {
+		if all := spec.Default().Profiles(); !slices.Contains(all, name) {
+			problems = append(problems, fmt.Errorf("unknown profile %q; there are %s", name, joined(all)))
+		}
+	}
 	for _, f := range s.Focus {
 		matches, err := glob(f)
 		if err != nil {
@@ -83,6 +90,14 @@ func (s *Selection) Validate(declarations []check.Declaration) error {
 		}
 	}
 	return errors.Join(problems...)
+}
+
+func joined(profiles []spec.Profile) string {
+	names := make([]string, len(profiles))
+	for i, p := range profiles {
+		names[i] = string(p)
+	}
+	return strings.Join(names, ", ")
 }
 
 func sortedKeys(m map[string]bool) string {
@@ -120,7 +135,7 @@ func (s *Selection) selects(d check.Declaration) bool {
 
 func (s *Selection) setup(c candidate.Candidate, sink check.Sink, runID, version string) check.Setup {
 	return check.Setup{
-		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, Features: s.Features,
+		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, Features: s.Features, Profiles: s.Profiles,
 		RunID: runID, Version: version,
 	}
 }

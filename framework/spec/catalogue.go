@@ -82,6 +82,11 @@ func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 	for i := range c.Requirements {
 		r := &c.Requirements[i]
 		c.byID[r.ID] = r
+		if r.Basis != "" || r.Profile != "" {
+			problems = append(problems, fmt.Errorf("%s: %s: basis and profile follow from sources and feature: remove them", origin[r.ID], r.ID))
+		}
+		r.Basis = c.basis(r)
+		r.Profile = r.profile()
 		for _, p := range c.problems(r) {
 			problems = append(problems, fmt.Errorf("%s: %s: %w", origin[r.ID], r.ID, p))
 		}
@@ -90,6 +95,9 @@ func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 		problems = append(problems, fmt.Errorf("%s: %w", dir, p))
 	}
 	for i, d := range c.Documents {
+		if !slices.Contains(Bases, d.Basis) || d.AsOf == "" {
+			problems = append(problems, fmt.Errorf("%s: document %s needs a basis (one of %v) and asOf", dir, d.ID, Bases))
+		}
 		if slices.ContainsFunc(c.Documents[:i], func(e Document) bool { return e.ID == d.ID }) {
 			problems = append(problems, fmt.Errorf("%s: document %s stands there twice", dir, d.ID))
 		}
@@ -101,6 +109,23 @@ func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 		return nil, errors.Join(problems...)
 	}
 	return c, nil
+}
+
+// basis is the strongest basis among the sources of a requirement.
+func (c *Catalogue) basis(r *Requirement) Basis {
+	strongest := len(Bases)
+	for _, s := range r.Sources {
+		id, _, _ := strings.Cut(s, "#")
+		for _, d := range c.Documents {
+			if at := slices.Index(Bases, d.Basis); d.ID == id && at >= 0 {
+				strongest = min(strongest, at)
+			}
+		}
+	}
+	if strongest == len(Bases) {
+		return ""
+	}
+	return Bases[strongest]
 }
 
 var idPattern = regexp.MustCompile(`^(alloc|api|proxy)(-[a-z0-9]+)+$`)

@@ -10,7 +10,7 @@ import (
 	"github.com/service-conformance/conformance/fixtures"
 )
 
-const documentsFile = "documents:\n- {id: page, title: A page, url: 'https://example.com/'}\n"
+const documentsFile = "documents:\n- {id: page, title: A page, url: 'https://example.com/', basis: document, asOf: v1.37}\n"
 
 func load(files map[string]string) (*Catalogue, error) {
 	fsys := fstest.MapFS{}
@@ -84,6 +84,8 @@ func TestLoadRefuses(t *testing.T) {
 		files map[string]string
 		want  string // a part of the error that tells what is wrong
 	}{
+		"basis given":              {one(map[string]string{"basis": "upstream"}), "basis and profile follow from sources and feature"},
+		"document without basis":   {map[string]string{"documents.yaml": "documents:\n- {id: page, title: A page, url: 'https://example.com/', asOf: v1.37}\n", "x.yaml": requirement(nil)}, "document page needs a basis"},
 		"bad YAML":                 {map[string]string{"documents.yaml": documentsFile, "x.yaml": "area: [allocation\n"}, "x.yaml: "},
 		"unknown field":            {one(map[string]string{"severity": "high"}), `unknown field "severity"`},
 		"field given twice":        {map[string]string{"documents.yaml": documentsFile, "x.yaml": "area: allocation\narea: proxy\n"}, "already set"},

@@ -20,12 +20,13 @@ Every testable statement of the documents below, in our own words, as a requirem
 MAY are read from the wording of the document; INFO is background that no check decides. A requirement without a check
 says why. A *deviation* is a place where a published implementation is documented or was observed to differ.
 
-| document | title |
-|---|---|
+| document | title | basis | as of |
+|---|---|---|---|
 `)
 	for _, d := range c.Documents {
-		fmt.Fprintf(&b, "| `%s` | [%s](%s) |\n", d.ID, escape(d.Title), d.URL)
+		fmt.Fprintf(&b, "| `%s` | [%s](%s) | %s | %s |\n", d.ID, escape(d.Title), d.URL, d.Basis, d.AsOf)
 	}
+	c.writeBases(&b)
 	sections := c.sections()
 	writeOverview(&b, sections, checked)
 	for _, s := range sections {
@@ -67,6 +68,26 @@ func (c *Catalogue) sections() []section {
 	return sections
 }
 
+// writeBases counts the requirements by what they rest on, and by profile.
+func (c *Catalogue) writeBases(b *strings.Builder) {
+	b.WriteString(`
+A requirement rests on its strongest source: a *document* of the specification, a *convention*, or *upstream*, the source of Kubernetes alone.
+A candidate claims *profiles*. Each requirement belongs to one, and each optional feature is one.
+
+| profile | document | convention | upstream |
+|---|--:|--:|--:|
+`)
+	for _, p := range c.Profiles() {
+		counts := map[Basis]int{}
+		for _, r := range c.Requirements {
+			if r.Profile == p {
+				counts[r.Basis]++
+			}
+		}
+		fmt.Fprintf(b, "| %s | %d | %d | %d |\n", p, counts[OnDocument], counts[OnConvention], counts[OnUpstream])
+	}
+}
+
 func writeOverview(b *strings.Builder, sections []section, checked func(ID) []string) {
 	b.WriteString("\n| requirements | MUST | SHOULD | MAY | INFO | with a check |\n|---|--:|--:|--:|--:|--:|\n")
 	row := func(title string, requirements []*Requirement) {
@@ -96,6 +117,8 @@ func (c *Catalogue) writeRequirement(b *strings.Builder, r *Requirement, checks 
 		sources = append(sources, c.sourceLink(s))
 	}
 	item("Source", strings.Join(sources, ", "))
+	item("Basis", string(r.Basis))
+	item("Profile", string(r.Profile))
 	if r.Versions != "" {
 		item("Kubernetes", "`"+r.Versions+"`")
 	}

@@ -7,7 +7,7 @@ import (
 )
 
 var markdownFiles = map[string]string{
-	"documents.yaml": "documents:\n- {id: page, title: A page, url: 'https://example.com/page/'}\n- {id: fields, title: Fields, url: 'https://example.com/fields/'}\n",
+	"documents.yaml": "documents:\n- {id: page, title: A page, url: 'https://example.com/page/', basis: document, asOf: v1.37}\n- {id: fields, title: Fields, url: 'https://example.com/fields/', basis: upstream, asOf: '2026'}\n",
 	"alloc.yaml": `
 area: allocation
 requirements:
@@ -49,6 +49,8 @@ func TestMarkdownRequirement(t *testing.T) {
 **MUST** The first thing holds.
 
 - Source: [page#the-part](https://example.com/page/#the-part), [fields](https://example.com/fields/)
+- Basis: document
+- Profile: core
 - Kubernetes: ` + "`>=1.31 <1.36`" + `
 - Needs: data-plane, ipvs
 - Check: sees it
@@ -63,13 +65,15 @@ func TestMarkdownRequirement(t *testing.T) {
 **SHOULD** Names with a\_b and \*, but not in ` + "`c_d`" + `.
 
 - Source: [fields](https://example.com/fields/) spec.clusterIP
+- Basis: upstream
+- Profile: kubernetes-api
 - No check: nobody can see it
 `
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("the requirements are rendered as\n%s\nwant the end\n%s", got, want)
 	}
 	for _, row := range []string{
-		"| `page` | [A page](https://example.com/page/) |\n",
+		"| `page` | [A page](https://example.com/page/) | document | v1.37 |\n",
 		"| [allocation: Alpha](#allocation-alpha) | 1 | 0 | 0 | 0 | 1 of 1 |\n",
 		"| [allocation: Zeta](#allocation-zeta) | 0 | 1 | 0 | 0 | 0 of 1 |\n",
 		"| all | 1 | 1 | 0 | 0 | 1 of 2 |\n",

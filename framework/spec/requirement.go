@@ -30,6 +30,19 @@ const (
 	Proxy      Area = "proxy"
 )
 
+// Basis is what a demand rests on.
+type Basis string
+
+// The bases, the strongest first.
+const (
+	OnDocument   Basis = "document"   // the documents that the specification is compiled from
+	OnConvention Basis = "convention" // conventions of the Kubernetes API, enhancement proposals, RFCs, other pages of kubernetes.io
+	OnUpstream   Basis = "upstream"   // the source and the runs of Kubernetes alone
+)
+
+// Bases lists every basis, the strongest first.
+var Bases = []Basis{OnDocument, OnConvention, OnUpstream}
+
 // Capability is something that a candidate must offer for a check to be possible. A check asks for
 // capabilities, never for a tier.
 type Capability string
@@ -88,6 +101,10 @@ type Requirement struct {
 	Sources []string `json:"sources"`
 	// Feature groups requirements that an implementation claims together, for example "ClusterIPAllocation".
 	Feature string `json:"feature"`
+	// Basis is what the demand rests on: the strongest basis among its sources. It is not written in the catalogue.
+	Basis Basis `json:"basis,omitempty"`
+	// Profile is what a candidate claims that is judged by the requirement. It is not written in the catalogue, see Catalogue.Profiles.
+	Profile Profile `json:"profile,omitempty"`
 	// Versions is the constraint on the Kubernetes version that the requirement applies to; empty means all.
 	Versions string `json:"versions,omitempty"`
 	// Needs are the capabilities that a check of the requirement needs.
@@ -112,4 +129,8 @@ type Document struct {
 	ID    string `json:"id"`
 	Title string `json:"title"`
 	URL   string `json:"url"`
+	// Basis is what a demand rests on that has this source.
+	Basis Basis `json:"basis"`
+	// AsOf is the release of Kubernetes, or the date or version of the document, that it was read at.
+	AsOf string `json:"asOf"`
 }
