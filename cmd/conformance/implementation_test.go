@@ -26,23 +26,56 @@ func TestTheExampleOfAnImplementationNamesEveryDeclaration(t *testing.T) {
 		t.Fatal(err)
 	}
 	var d candidate.Candidate = declared{c, i}
-	if what := d.Describe(); what.Implementation != "my-proxy" || what.Declarations[spec.AffinityScope] != "service" {
+	if what := d.Describe(); what.DataPlane.Name != "my-proxy" || what.Declarations[spec.AffinityScope] != "service" {
 		t.Errorf("described as %+v", what)
 	}
 }
 
 func TestAWrongImplementationFileSaysWhatIsWrong(t *testing.T) {
 	for content, want := range map[string]string{
-		"declarations: {affinity-scope: pod}": "affinity-scope is port or service, not \"pod\"",
-		"declarations: {colour: red}":         "there is no declaration \"colour\"",
-		"title: x":                            "unknown field",
+		"declarations:\n  affinity-scope: pod\n":    `:2: affinity-scope is port or service, not "pod"`,
+		"declarations: {colour: red}":               `:1: there is no declaration "colour"`,
+		"title: x":                                  `:1: unknown field "title"`,
+		"name: x\nfeatures: [NodePort, Teleport]\n": `:2: there is no feature "Teleport"`,
+		"name: x\n\nprofiles:\n- core\n- corr\n":    `:5: there is no profile "corr"`,
+		"features: [NodePort]\ndeclarations:\n  no-endpoints: drop\n  affinity-timer: fixed": `:4: affinity-timer is declared, but the feature SessionAffinity is not claimed`,
+		"profiles: [core]\ndeclarations: {node-port-loopback: served}":                       `:2: node-port-loopback is declared, but the feature NodePort is not claimed`,
+		"controlPlane: {name: x}\ndataPlane: {name: x}":                                      `:2: controlPlane and dataPlane are both "x"`,
+		"name: x\ndataPlane: {name: y}":                                                      `:2: dataPlane is named by name on line 1 already`,
+		"dataPlane: {version: \"1\"}":                                                        `:1: dataPlane needs a name`,
+		"dataPlane: {name: x, colour: red}":                                                  `:1: unknown field "colour" of dataPlane`,
+		"name: x\nname: y":                                                                   `:2: name stands there twice`,
+		"- x":                                                                                `:1: an implementation file is a mapping`,
+		"name: [x":                                                                           `:1: `,
+		"features: NodePort":                                                                 `:1: features are a list`,
 	} {
 		path := filepath.Join(t.TempDir(), "i.yaml")
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := readImplementation(path); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: %v, want one about %s", content, err, want)
+		_, err := readImplementation(path)
+		if err == nil || !strings.HasPrefix(err.Error(), path+want) || strings.Contains(err.Error(), "\n") {
+			t.Errorf("%q: %v, want one line that begins with the file and %s", content, err, want)
 		}
+	}
+}
+
+// TestPartsAreNamedByThemselves: who writes a proxy keeps what is known of the API server.
+func TestPartsAreNamedByThemselves(t *testing.T) {
+	c, err := reference.New(reference.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "i.yaml")
+	if err := os.WriteFile(path, []byte("dataPlane: {name: my-proxy, version: 1.2.3}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	i, err := readImplementation(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	what := declared{c, i}.Describe()
+	if what.Implementation != reference.Implementation || what.DataPlane != (candidate.Implementation{Name: "my-proxy", Version: "1.2.3"}) {
+		t.Errorf("described as %+v", what)
 	}
 }

@@ -213,8 +213,8 @@ func (r *kindRun) alive() int {
 // publishedFor are the known deviations of what the parts judged.
 func publishedFor(parts []report.Part) (report.Expectations, error) {
 	for _, p := range parts {
-		if name := p.Report.Candidate.Implementation; name != "" {
-			return report.PublishedExpectations(name)
+		if p.Report.Candidate.Implementation != "" {
+			return report.PublishedExpectations(&p.Report.Candidate)
 		}
 	}
 	return report.Expectations{}, nil

@@ -153,7 +153,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	what := c.Describe()
 	if f.expectations == "" && len(what.Faults) == 0 {
-		if expectations, err = report.PublishedExpectations(what.Implementation); err != nil {
+		if expectations, err = report.PublishedExpectations(&what); err != nil {
 			return harness("%w", err)
 		}
 	}
@@ -253,7 +253,11 @@ func (f *runFlags) readExpectations() (report.Expectations, error) {
 }
 
 func title(d *candidate.Description) string {
-	text := fmt.Sprintf("%s %s (tier %s)", d.Implementation, d.Version, d.Tier)
+	text := fmt.Sprintf("%s %s", d.Implementation, d.Version)
+	if d.DataPlane.Name != "" && d.DataPlane.Name != d.Implementation {
+		text += " with " + d.DataPlane.String()
+	}
+	text += fmt.Sprintf(" (tier %s)", d.Tier)
 	if len(d.Faults) > 0 {
 		text += " with fault " + strings.Join(d.Faults, ", ")
 	}

@@ -31,10 +31,12 @@ type Candidate interface {
 
 // Description identifies a candidate in reports.
 type Description struct {
-	// Implementation is the name that expectations are looked up by, for example "reference" or "kubernetes".
+	// Implementation is the name of the control plane that expectations are looked up by, for example "reference" or "kubernetes".
 	Implementation string `json:"implementation"`
 	// Version is the Kubernetes version that it implements, for example "v1.37.1"; empty if unknown.
 	Version string `json:"version"`
+	// DataPlane is the service proxy, by which expectations about traffic are looked up, for example "kube-proxy"; without a name where it is not known.
+	DataPlane Implementation `json:"dataPlane,omitzero"`
 	// Tier is where it runs: reference, lab, kind or cluster. For reports only.
 	Tier string `json:"tier"`
 	// Capabilities are what checks may ask for.
@@ -54,6 +56,20 @@ type Description struct {
 	Components map[string]string `json:"components,omitempty"`
 	// Faults are the deliberate bugs that are switched on.
 	Faults []string `json:"faults,omitempty"`
+}
+
+// Implementation is a part of a candidate that somebody publishes by itself.
+type Implementation struct {
+	Name string `json:"name"`
+	// Version is its own, for example "v1.37.1" or "1.20.2"; empty if unknown.
+	Version string `json:"version,omitempty"`
+}
+
+func (i Implementation) String() string {
+	if i.Version == "" {
+		return i.Name
+	}
+	return i.Name + " " + i.Version
 }
 
 // ProxyModes are the modes of kube-proxy on Linux.

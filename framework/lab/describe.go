@@ -35,6 +35,7 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 		d.Components["proxy"] = l.proxy.Command
 		return // what it can be asked for and what it declares is not known
 	}
+	d.DataPlane = candidate.Implementation{Name: "kube-proxy", Version: l.binaries.Version}
 	d.Components["proxy"] = "kube-proxy in " + l.proxy.Mode + " mode"
 	d.ProxyMode = l.proxy.Mode
 	d.Capabilities = append(d.Capabilities, spec.KubeProxy, spec.ProxyConfiguration, spec.ProxyMetrics)

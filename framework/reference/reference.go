@@ -118,6 +118,7 @@ func (r *Reference) Describe() candidate.Description {
 	return candidate.Description{
 		Implementation: Implementation,
 		Version:        r.options.Version,
+		DataPlane:      candidate.Implementation{Name: Implementation, Version: r.options.Version},
 		Tier:           "reference",
 		Capabilities:   slices.Clone(r.capabilities),
 		Declarations: map[spec.Declarable]string{

@@ -46,8 +46,29 @@ type Expectations struct {
 	Deviations []Expectation `json:"deviations"`
 }
 
-// PublishedExpectations returns the embedded list for an implementation, empty where none is published.
-func PublishedExpectations(implementation string) (Expectations, error) {
+// PublishedExpectations returns the embedded lists for a candidate: that of its control plane, and that of its proxy for what proxies decide. They are empty where
+// none is published.
+func PublishedExpectations(c *candidate.Description) (Expectations, error) {
+	var all Expectations
+	for _, part := range []struct {
+		name string
+		part spec.Part
+	}{{c.Implementation, spec.ControlPlanePart}, {c.DataPlane.Name, spec.DataPlanePart}} {
+		list, err := publishedList(part.name)
+		if err != nil {
+			return Expectations{}, err
+		}
+		for _, x := range list.Deviations {
+			if spec.Default().Get(x.Requirement).Part() == part.part {
+				all.Deviations = append(all.Deviations, x)
+			}
+		}
+	}
+	return all, nil
+}
+
+// publishedList is the embedded list of one implementation.
+func publishedList(implementation string) (Expectations, error) {
 	name := "expectations/" + path.Base(implementation) + ".yaml"
 	data, err := fs.ReadFile(fixtures.Expectations, name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -57,6 +78,27 @@ func PublishedExpectations(implementation string) (Expectations, error) {
 		return Expectations{}, err
 	}
 	return parseExpectations(name, data)
+}
+
+// CheckPublished reads every embedded list. A deviation must stand in a list of the part that it is about, for in another one nobody would look for it.
+func CheckPublished() error {
+	names, err := fs.Glob(fixtures.Expectations, "expectations/*.yaml")
+	if err != nil {
+		return err
+	}
+	parts := map[string]spec.Part{"kubernetes": spec.ControlPlanePart, "kube-proxy": spec.DataPlanePart}
+	var problems []error
+	for _, name := range names {
+		implementation := strings.TrimSuffix(path.Base(name), ".yaml")
+		list, err := publishedList(implementation)
+		problems = append(problems, err)
+		for _, x := range list.Deviations {
+			if r := spec.Default().Get(x.Requirement); r != nil && parts[implementation] != "" && r.Part() != parts[implementation] {
+				problems = append(problems, fmt.Errorf("%s: %s is about the %s", name, x.Requirement, r.Part()))
+			}
+		}
+	}
+	return errors.Join(problems...)
 }
 
 // ReadExpectations reads a list from a file.
@@ -109,8 +151,12 @@ func (x *Expectation) covers(r *check.Result, c *candidate.Description) bool {
 
 // names reports whether the expectation speaks of a check of these requirements on this candidate.
 func (x *Expectation) names(requirements []spec.ID, name string, c *candidate.Description) bool {
+	version := c.Version
+	if r := spec.Default().Get(x.Requirement); r != nil && r.Part() == spec.DataPlanePart && c.DataPlane.Version != "" {
+		version = c.DataPlane.Version
+	}
 	admits, err := spec.ParseVersions(x.Versions)
-	if err != nil || !admits(c.Version) || x.ProxyMode != "" && x.ProxyMode != c.ProxyMode {
+	if err != nil || !admits(version) || x.ProxyMode != "" && x.ProxyMode != c.ProxyMode {
 		return false
 	}
 	return slices.Contains(requirements, x.Requirement) && (x.Check == "" || globMatch(x.Check, name))

@@ -244,7 +244,10 @@ func TestAFailureDecidesOnlyWhatItsDemandIsAbout(t *testing.T) {
 }
 
 func TestPublishedExpectationsAreDeviationsInTheCatalogue(t *testing.T) {
-	published, err := PublishedExpectations("kubernetes")
+	if err := CheckPublished(); err != nil {
+		t.Error(err)
+	}
+	published, err := PublishedExpectations(&candidate.Description{Implementation: "kubernetes", DataPlane: candidate.Implementation{Name: "kube-proxy"}})
 	if err != nil || len(published.Deviations) == 0 {
 		t.Fatalf("%d published expectations, %v", len(published.Deviations), err)
 	}
@@ -252,5 +255,32 @@ func TestPublishedExpectationsAreDeviationsInTheCatalogue(t *testing.T) {
 		if len(spec.Default().Get(x.Requirement).Deviations) == 0 {
 			t.Errorf("%s: the list expects a failure that the catalogue does not show", x.Requirement)
 		}
+	}
+}
+
+// TestExpectationsOfEachPart: the author of another proxy keeps the known deviations of the API server, and none of kube-proxy's.
+func TestExpectationsOfEachPart(t *testing.T) {
+	count := func(controlPlane, dataPlane string) (ofControlPlane, ofDataPlane int) {
+		published, err := PublishedExpectations(&candidate.Description{Implementation: controlPlane, DataPlane: candidate.Implementation{Name: dataPlane}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, x := range published.Deviations {
+			if spec.Default().Get(x.Requirement).Part() == spec.DataPlanePart {
+				ofDataPlane++
+			} else {
+				ofControlPlane++
+			}
+		}
+		return ofControlPlane, ofDataPlane
+	}
+	if c, d := count("kubernetes", "my-proxy"); c == 0 || d != 0 {
+		t.Errorf("another proxy beside Kubernetes: %d and %d deviations", c, d)
+	}
+	if c, d := count("my-api", "kube-proxy"); c != 0 || d == 0 {
+		t.Errorf("kube-proxy beside another API server: %d and %d deviations", c, d)
+	}
+	if c, d := count("kubernetes", ""); c == 0 || d != 0 {
+		t.Errorf("a proxy that is not known: %d and %d deviations", c, d)
 	}
 }
