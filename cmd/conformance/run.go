@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -132,7 +133,11 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	opened := c
 	defer func() {
+		if l, ok := opened.(*lab.Lab); ok {
+			keepLogs(out, l, filepath.Join(f.reportDir, "logs"))
+		}
 		closing, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.Close(closing); err != nil {

@@ -117,6 +117,12 @@ type UnavailableError struct{ Reason string }
 
 func (e *UnavailableError) Error() string { return e.Reason }
 
+// Living is what a ControlPlane implements whose programs somebody watches.
+type Living interface {
+	// Alive returns nil while everything runs that the lease rests on; else it says which program ended by itself, and what it said last.
+	Alive(ctx context.Context) error
+}
+
 // Unavailable makes an *UnavailableError.
 func Unavailable(format string, args ...any) error {
 	return &UnavailableError{Reason: fmt.Sprintf(format, args...)}

@@ -100,6 +100,7 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		}
 	}
 	ginkgo.DeferCleanup(release)
+	ginkgo.DeferCleanup(aliveStill, lease)
 	cp, err := newControlPlane(lease, d, cidr, &what)
 	if err == nil {
 		current.cp = cp
@@ -114,6 +115,18 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		return
 	}
 	body.(Body)(ctx, cp)
+}
+
+// aliveStill makes the check unknown, whatever it found, if a program ended meanwhile that it rests on: a proxy that is not there breaks no sentence about Services.
+func aliveStill(ctx ginkgo.SpecContext, lease candidate.ControlPlane) {
+	l, ok := lease.(candidate.Living)
+	if !ok {
+		return
+	}
+	if err := l.Alive(context.WithoutCancel(ctx)); err != nil && current != nil {
+		current.unknown = err.Error()
+		ginkgo.Fail("unknown: " + current.unknown)
+	}
 }
 
 // acquire leases what the check needs: a data plane, which is a control plane too, or a control plane.
