@@ -38,6 +38,9 @@ func Configure(s Setup) {
 	if s.RunID == "" {
 		s.RunID = strings.ToLower(rand.Text()[:6])
 	}
+	if s.Candidate != nil {
+		s.admission = s.Candidate.Describe().Admission
+	}
 	setup, declarations = s, nil
 	if !reporting {
 		reporting = true
@@ -158,7 +161,10 @@ func inapplicable(what *candidate.Description, d *Declaration) string {
 		}
 	}
 	for _, id := range d.Requirements {
-		if f := spec.Default().Get(id).Feature; setup.Features != nil && !slices.Contains(setup.Features, f) {
+		switch f := spec.Default().Get(id).Feature; {
+		case refusedFeature(f) != "":
+			return fmt.Sprintf("the admission of this candidate refuses the feature %s: %s", f, refusedFeature(f))
+		case !claimed(f):
 			return fmt.Sprintf("feature %s is not claimed", f)
 		}
 	}

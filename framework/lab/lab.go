@@ -234,6 +234,9 @@ func (l *Lab) Describe() candidate.Description {
 	if c := l.binaries.servers.APIServerCommand; c != "" {
 		d.Components["kube-apiserver"] = c
 	}
+	if l.binaries.servers.replaced() {
+		d.Admission = &candidate.Admission{}
+	}
 	if f := l.binaries.servers.APIServerFlags; len(f) > 0 {
 		d.Components["kube-apiserver flags"] = strings.Join(f, " ")
 	}
