@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -77,6 +79,22 @@ func openLab(ctx context.Context, out io.Writer, o lab.Options) (candidate.Candi
 		fmt.Fprintf(out, "no traffic can be sent, checks of it do not apply: %v\n", reason)
 	}
 	return l, nil
+}
+
+// keepLogs keeps the logs of programs that are none of the lab's own, and of those that ended by themselves, and says of the latter how.
+func keepLogs(out io.Writer, l *lab.Lab, folder string) {
+	logs, err := l.KeepLogs(folder)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "conformance: keeping the logs:", err)
+	}
+	for _, one := range logs {
+		if one.Died != nil {
+			fmt.Fprintf(out, "%s: %v\n", filepath.Join(folder, one.File), one.Died)
+		}
+	}
+	if len(logs) > 0 {
+		fmt.Fprintf(out, "logs: %s\n", folder)
+	}
 }
 
 // isolate runs this program anew in namespaces of its own and returns what it ends with; nil means to go on here, because it runs

@@ -41,11 +41,14 @@ Where this machine lets this user have no network namespaces, the control plane 
 			if err := validateProxy(o.Proxy); err != nil {
 				return err
 			}
+			if err := validateServers(o.Servers); err != nil {
+				return err
+			}
 			if o.Nodes < 0 || o.Nodes > lab.MaxNodes {
 				return usage("--nodes %d: there can be 0 to %d", o.Nodes, lab.MaxNodes)
 			}
 			if o.Nodes == 0 && o.Proxy != (lab.ProxyOptions{}) {
-				return usage("--proxy-mode and --proxy-command are for nodes, and there are none")
+				return usage("the flags --proxy-… and --node-… are for nodes, and there are none")
 			}
 			shown := newBuildProgress(out)
 			o.Progress, o.Request = shown.show, candidate.Request{ServiceCIDRs: ranges}
@@ -65,6 +68,7 @@ Where this machine lets this user have no network namespaces, the control plane 
 	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16", "Service range; two joined by a comma are dual stack")
 	flags.IntVar(&o.Nodes, "nodes", 3, "number of nodes; 0 is the control plane alone")
 	registerProxy(flags, &o.Proxy)
+	registerServers(flags, &o.Servers)
 	return cmd
 }
 

@@ -8,6 +8,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -141,7 +142,11 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	opened := c
 	defer func() {
+		if l, ok := opened.(*lab.Lab); ok {
+			keepLogs(out, l, filepath.Join(f.reportDir, "logs"))
+		}
 		closing, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.Close(closing); err != nil {
@@ -151,6 +156,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if says != nil {
 		c = declared{c, says}
 	}
+	c = askAdmission(ctx, out, c)
 	what := c.Describe()
 	if f.expectations == "" && len(what.Faults) == 0 {
 		if expectations, err = report.PublishedExpectations(&what); err != nil {

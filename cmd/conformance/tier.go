@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -32,6 +33,7 @@ type tierFlags struct {
 	disruptive bool
 	tierName   string // in reports; set by tier kind for the process that judges
 	proxy      lab.ProxyOptions
+	servers    lab.ServerOptions
 	kind       kindFlags
 }
 
@@ -42,6 +44,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
 	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
 	registerProxy(flags, &f.proxy)
+	registerServers(flags, &f.servers)
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default in a pod: its service account)")
 	flags.StringVar(&f.agentImage, "agent-image", "", "image of the pods that checks of traffic start in a cluster, as its nodes can pull it or have it")
 	flags.StringVar(&f.outside, "outside", "", "file that tells where an agent outside of the cluster is, for --tier cluster: its url, token and gateways")
@@ -76,6 +79,10 @@ func (f *tierFlags) validate() error {
 		return usage("--proxy-mode is for --tier lab and --tier kind")
 	case f.proxy.Command != "" && f.tier != "lab":
 		return usage("--proxy-command is for --tier lab")
+	case f.tier != "lab" && (f.proxy.Setup != "" || f.proxy.Teardown != ""):
+		return usage("--node-setup and --node-teardown are for --tier lab")
+	case f.tier != "lab" && (f.servers.EtcdCommand != "" || f.servers.APIServerCommand != "" || len(f.servers.APIServerFlags) > 0):
+		return usage("--etcd-command, --kube-apiserver-command and --kube-apiserver-flag are for --tier lab")
 	case f.agentImage != "" && f.tier != "cluster" && f.tier != "kind":
 		return usage("--agent-image is for --tier cluster and --tier kind")
 	case f.disruptive && f.tier != "cluster":
@@ -90,6 +97,9 @@ func (f *tierFlags) validate() error {
 	if err := f.kind.validate(f.tier, f.proxy.Mode); err != nil {
 		return err
 	}
+	if err := validateServers(f.servers); err != nil {
+		return err
+	}
 	return validateProxy(f.proxy)
 }
 
@@ -100,12 +110,35 @@ func inPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
 func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
 	flags.StringVar(&o.Mode, "proxy-mode", "", "mode of kube-proxy: iptables, nftables or ipvs (default iptables)")
 	flags.StringVar(&o.Command, "proxy-command", "", "program to run on each node of the lab instead of kube-proxy, by a shell; {kubeconfig}, {node} and {pod-cidr} are filled in")
+	flags.StringVar(&o.Ready, "proxy-ready", "", "command that succeeds on a node of the lab once the proxy of --proxy-command serves there; checks begin then; placeholders as above")
+	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
+	flags.StringVar(&o.Teardown, "node-teardown", "", "command to run on each node of the lab after its proxy was stopped, if the one before succeeded; placeholders as above")
+}
+
+// registerServers adds the flags that replace what the lab stores in and serves the API with.
+func registerServers(flags *pflag.FlagSet, o *lab.ServerOptions) {
+	flags.StringVar(&o.EtcdCommand, "etcd-command", "", "program to run in the lab instead of etcd, by a shell; {endpoint} (the URL to listen on) and {data} (a folder) are filled in")
+	flags.StringVar(&o.APIServerCommand, "kube-apiserver-command", "", "program to run in the lab instead of kube-apiserver, by a shell; it is given the flags of kube-apiserver and must answer --version")
+	flags.StringArrayVar(&o.APIServerFlags, "kube-apiserver-flag", nil, "further flag of the lab's API servers, such as --kube-apiserver-flag=--enable-admission-plugins=DenyServiceExternalIPs; may be repeated")
+}
+
+func validateServers(o lab.ServerOptions) error {
+	for _, f := range o.APIServerFlags {
+		if !strings.HasPrefix(f, "--") {
+			return usage("--kube-apiserver-flag %q: write the flag as kube-apiserver takes it, with its dashes: --kube-apiserver-flag=--NAME=VALUE", f)
+		}
+	}
+	return nil
 }
 
 func validateProxy(o lab.ProxyOptions) error {
 	switch {
 	case o.Mode != "" && o.Command != "":
 		return usage("--proxy-mode is a mode of kube-proxy, which --proxy-command replaces: name one of them")
+	case o.Ready != "" && o.Command == "":
+		return usage("--proxy-ready is for the program of --proxy-command: when kube-proxy is ready is known")
+	case o.Teardown != "" && o.Setup == "":
+		return usage("--node-teardown undoes what --node-setup has done: name both")
 	case o.Mode != "" && !slices.Contains(candidate.ProxyModes, o.Mode):
 		return usage("unknown proxy mode %q; there are iptables, nftables and ipvs", o.Mode)
 	}
@@ -144,8 +177,8 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 
 // labOptions are those of a lab, with nodes or without.
 func (f *tierFlags) labOptions(traffic bool) lab.Options {
-	o := lab.Options{Version: f.version, BinDir: f.binDir, DataPlane: traffic, Proxy: f.proxy}
-	if f.binDir != "" && f.version == lab.DefaultVersion {
+	o := lab.Options{Version: f.version, BinDir: f.binDir, DataPlane: traffic, Proxy: f.proxy, Servers: f.servers}
+	if (f.binDir != "" || f.servers.APIServerCommand != "") && f.version == lab.DefaultVersion {
 		o.Version = "" // whatever the folder holds
 	}
 	return o

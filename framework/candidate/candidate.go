@@ -52,6 +52,9 @@ type Description struct {
 	ProxyMode string `json:"proxyMode,omitempty"`
 	// FurtherServiceCIDRs are ranges that addresses come from as well, beside those of the control planes: somebody has extended the cluster by ServiceCIDR objects.
 	FurtherServiceCIDRs []string `json:"furtherServiceCIDRs,omitempty"`
+	// Admission is set where somebody may have configured what the API server admits: a run then asks it before it begins (check.FindAdmission), and puts here what it
+	// found; nil means that Services are stored as they are sent.
+	Admission *Admission `json:"admission,omitempty"`
 	// Components are further versions worth recording ("etcd": "3.6.5", "go": "1.26.8").
 	Components map[string]string `json:"components,omitempty"`
 	// Faults are the deliberate bugs that are switched on.
@@ -132,6 +135,12 @@ const RunLabel = "service-conformance/run"
 type UnavailableError struct{ Reason string }
 
 func (e *UnavailableError) Error() string { return e.Reason }
+
+// Living is what a ControlPlane implements whose programs somebody watches.
+type Living interface {
+	// Alive returns nil while everything runs that the lease rests on; else it says which program ended by itself, and what it said last.
+	Alive(ctx context.Context) error
+}
 
 // Unavailable makes an *UnavailableError.
 func Unavailable(format string, args ...any) error {

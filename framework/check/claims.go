@@ -25,7 +25,7 @@ func Claiming(features ...string) Option {
 
 // claimed reports whether the candidate claims a feature.
 func claimed(feature string) bool {
-	if setup.Features != nil && !slices.Contains(setup.Features, feature) {
+	if refusedFeature(feature) != "" || setup.Features != nil && !slices.Contains(setup.Features, feature) {
 		return false
 	}
 	return setup.Profiles == nil || !spec.IsOptional(feature) || slices.Contains(setup.Profiles, spec.Profile(feature))
@@ -72,6 +72,11 @@ func needClaimed(features []string) {
 }
 
 func notClaimed(features ...string) string {
+	for _, f := range features {
+		if why := refusedFeature(f); why != "" {
+			return fmt.Sprintf("it uses %s, which the admission of this candidate refuses: %s", f, why)
+		}
+	}
 	return fmt.Sprintf("it uses %s, which is not claimed or declared", strings.Join(features, ", "))
 }
 
@@ -142,7 +147,7 @@ func letter(b byte) bool { return b >= 'a' && b <= 'z' || b >= 'A' && b <= 'Z' }
 func (n *Network) claimedForm(svc *corev1.Service) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	n.belong(spec.FeatureExternalIPs, svc.Spec.ExternalIPs...)
-	if setup.Features == nil && setup.Profiles == nil {
+	if setup.Features == nil && setup.Profiles == nil && admission() == nil {
 		return svc
 	}
 	svc = svc.DeepCopy()

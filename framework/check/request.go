@@ -148,6 +148,9 @@ func (cp *ControlPlane) List(ctx context.Context, options ...RequestOption) []co
 	if err := json.Unmarshal(a.Body, &list); err != nil || !a.Accepted() {
 		Abort("%s: no list: %v", a, err)
 	}
+	for i := range list.Items {
+		withoutAdditions(&list.Items[i])
+	}
 	return list.Items
 }
 
@@ -187,7 +190,10 @@ func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType strin
 		}
 		// Whoever may not do this learns nothing of the candidate. A refusal of the object itself has causes.
 		if a.Code == http.StatusForbidden && !NoAnswer(a.Code, a.message()) && (a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0) {
-			Abort("%s (fixtures/rbac.yaml has the rights that a run needs)", a)
+			if !refusedByAdmission(a) {
+				Abort("%s (fixtures/rbac.yaml has the rights that a run needs)", a)
+			}
+			Abort("%s (the admission of this API server is configured to refuse that)", a)
 		}
 		if refusedByPolicy(a) {
 			Abort("%s (an admission policy of this cluster refuses that, not its API server)", a)
@@ -286,6 +292,7 @@ func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType
 		case "Service":
 			a.Service = &corev1.Service{}
 			err = json.Unmarshal(a.Body, a.Service)
+			withoutAdditions(a.Service)
 		case "Status":
 			a.Status = &metav1.Status{}
 			err = json.Unmarshal(a.Body, a.Status)

@@ -38,6 +38,9 @@ func Configure(s Setup) {
 	if s.RunID == "" {
 		s.RunID = strings.ToLower(rand.Text()[:6])
 	}
+	if s.Candidate != nil {
+		s.admission = s.Candidate.Describe().Admission
+	}
 	setup, declarations = s, nil
 	if !reporting {
 		reporting = true
@@ -100,6 +103,7 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		}
 	}
 	ginkgo.DeferCleanup(release)
+	ginkgo.DeferCleanup(aliveStill, lease)
 	cp, err := newControlPlane(lease, d, cidr, &what)
 	if err == nil {
 		current.cp = cp
@@ -114,6 +118,18 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		return
 	}
 	body.(Body)(ctx, cp)
+}
+
+// aliveStill makes the check unknown, whatever it found, if a program ended meanwhile that it rests on: a proxy that is not there breaks no sentence about Services.
+func aliveStill(ctx ginkgo.SpecContext, lease candidate.ControlPlane) {
+	l, ok := lease.(candidate.Living)
+	if !ok {
+		return
+	}
+	if err := l.Alive(context.WithoutCancel(ctx)); err != nil && current != nil {
+		current.unknown = err.Error()
+		ginkgo.Fail("unknown: " + current.unknown)
+	}
 }
 
 // acquire leases what the check needs: a data plane, which is a control plane too, or a control plane.
@@ -147,6 +163,8 @@ func inapplicable(what *candidate.Description, d *Declaration) string {
 	for _, id := range d.Requirements {
 		r := spec.Default().Get(id)
 		switch {
+		case refusedFeature(r.Feature) != "":
+			return fmt.Sprintf("the admission of this candidate refuses the feature %s: %s", r.Feature, refusedFeature(r.Feature))
 		case !claimed(r.Feature):
 			return fmt.Sprintf("feature %s is not claimed", r.Feature)
 		case setup.Profiles != nil && !slices.Contains(setup.Profiles, r.Profile):

@@ -129,4 +129,6 @@ type Setup struct {
 	RunID string
 	// Version is the version of the suite, for the User-Agent.
 	Version string
+
+	admission *candidate.Admission // of the candidate
 }

@@ -90,7 +90,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	}
 	c.hostPort.Store(int64(mathrand.IntN(hostPorts))) // another run may be at work on the same nodes
 	c.description = candidate.Description{
-		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Patience: patience, Components: map[string]string{"go": version.GoVersion},
+		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Admission: &candidate.Admission{}, Patience: patience, Components: map[string]string{"go": version.GoVersion},
 	}
 	if err := c.discoverRanges(ctx, client); err != nil {
 		return nil, err

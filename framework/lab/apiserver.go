@@ -122,10 +122,10 @@ func (s *apiServer) args() []string {
 		}
 	}
 	serves := everything()
-	if !s.reach.IsValid() && !s.detached && s.version.servesServicesOnly() { // neither nodes nor people use it
+	if !s.reach.IsValid() && !s.detached && s.version.servesServicesOnly() && !s.binaries.servers.replaced() { // neither nodes nor people use it
 		serves = servicesOnly()
 	}
-	return append(serves,
+	serves = append(serves,
 		"--etcd-servers="+s.etcd.endpoint,
 		"--etcd-prefix=/"+filepath.Base(s.home),
 		"--service-cluster-ip-range="+s.ranges.String(),
@@ -147,6 +147,7 @@ func (s *apiServer) args() []string {
 		"--profiling=false",
 		"--v=1",
 	)
+	return append(serves, s.binaries.servers.APIServerFlags...)
 }
 
 // begin calls serving while it waits until the server can be used.
@@ -168,7 +169,10 @@ func (s *apiServer) begin(ctx context.Context, serving func(*apiServer) error) e
 
 // run starts the process on the chosen port and waits until it can be written to.
 func (s *apiServer) run(ctx context.Context) error {
-	p, err := startProcess(command{name: string(APIServer), path: s.binaries.Path(APIServer), args: s.args(), log: s.home + ".log", detached: s.detached})
+	path, args := s.binaries.apiServer()
+	p, err := startProcess(command{
+		name: string(APIServer), path: path, args: append(args, s.args()...), log: s.home + ".log", detached: s.detached, foreign: s.binaries.servers.replaced(),
+	})
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,8 @@ type Binaries struct {
 	Version string
 	// EtcdVersion and GoVersion are for reports; empty where they are not known.
 	EtcdVersion, GoVersion string
+
+	servers ServerOptions // what runs in place of them
 }
 
 // Path is where the program of a component is.

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 )
@@ -35,7 +36,7 @@ func TestCacheReturnsWhatWasBuilt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if want := (Binaries{Dir: dir, Version: "v1.37.1", EtcdVersion: "v3.7.0", GoVersion: "go1.26.8"}); *b != want {
+	if want := (Binaries{Dir: dir, Version: "v1.37.1", EtcdVersion: "v3.7.0", GoVersion: "go1.26.8"}); !reflect.DeepEqual(*b, want) {
 		t.Errorf("got %+v, want %+v", *b, want)
 	}
 }

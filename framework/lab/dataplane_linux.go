@@ -192,8 +192,8 @@ func (w *world) alive() error {
 		return w.controllers.diedError()
 	}
 	for _, n := range w.shared {
-		if n.proxy != nil && !n.proxy.alive() {
-			return fmt.Errorf("%s: %w", n.name, n.proxy.diedError())
+		if err := n.proxyDied(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -204,6 +204,7 @@ func (w *world) stop() {
 	for _, n := range w.shared {
 		if n != nil {
 			n.stopProxy()
+			n.tearDown()
 		}
 	}
 	for _, p := range w.idle.TakeAll() {
@@ -279,6 +280,21 @@ func (d *dataPlane) Nodes() []candidate.Node {
 		out = append(out, n.described())
 	}
 	return out
+}
+
+// Alive implements candidate.Living. A proxy on a node of the lease's own may have been told to end, unless it is one that cannot be told anything.
+func (d *dataPlane) Alive(context.Context) error {
+	if err := d.world.alive(); err != nil || d.world.lab.proxy.Command == "" {
+		return err
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, n := range d.extra {
+		if err := n.proxyDied(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // ExternalAddresses implements candidate.DataPlane.

@@ -58,7 +58,7 @@ func tryEtcd(ctx context.Context, b *Binaries, d *runDir, detached bool) (_ *etc
 		scheme = "unix"
 	}
 	e := &etcd{endpoint: scheme + "://" + client}
-	e.process, err = startProcess(command{name: "etcd", path: b.Path(Etcd), log: data + ".log", detached: detached, args: []string{
+	c := command{name: "etcd", path: b.Path(Etcd), log: data + ".log", detached: detached, args: []string{
 		"--data-dir=" + data + "/data",
 		"--listen-client-urls=" + e.endpoint,
 		"--listen-peer-urls=" + scheme + "://" + peer,
@@ -69,8 +69,15 @@ func tryEtcd(ctx context.Context, b *Binaries, d *runDir, detached bool) (_ *etc
 		"--unsafe-no-fsync",              // nothing here outlives the machine
 		"--quota-backend-bytes=" + quota, // filling large ranges leaves many revisions between two compactions
 		"--log-level=warn",
-	}})
-	if err != nil {
+	}}
+	if own := b.servers.EtcdCommand; own != "" {
+		if err := os.Mkdir(data+"/data", 0o700); err != nil {
+			return nil, err
+		}
+		c.name, c.path, c.foreign = "etcd command", systemShell, true
+		c.args = []string{"-c", "exec " + fill(own, "{endpoint}", e.endpoint, "{data}", data+"/data")}
+	}
+	if e.process, err = startProcess(c); err != nil {
 		return nil, err
 	}
 	defer func() {

@@ -120,6 +120,19 @@ func prepareMounts() error {
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", 0, "mode=0755"); err != nil {
 		return fmt.Errorf("mount a tmpfs on /run: %w", err)
 	}
+	return protectMachine()
+}
+
+// protectMachine keeps a proxy, which on a machine of its own may do so, from writing sysctls that are not of a network namespace: here they are those of everybody.
+func protectMachine() error {
+	for _, dir := range []string{"/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/fs"} {
+		if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
+			return fmt.Errorf("protect %s: %w", dir, err)
+		}
+		if err := unix.Mount("", dir, "", unix.MS_BIND|unix.MS_REMOUNT|unix.MS_RDONLY|unix.MS_NOSUID|unix.MS_NODEV|unix.MS_NOEXEC, ""); err != nil {
+			return fmt.Errorf("protect %s: %w", dir, err)
+		}
+	}
 	return nil
 }
 

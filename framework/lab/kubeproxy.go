@@ -20,6 +20,11 @@ type ProxyOptions struct {
 	// Command, if set, runs instead of kube-proxy in the network namespace of each node, by a shell. {kubeconfig}, {node} and {pod-cidr} in it
 	// stand for the path of a kubeconfig, the name of the node and the ranges of all pods, joined by a comma.
 	Command string
+	// Ready, if set, is run in the network namespace of a node, again and again, until it succeeds: the proxy of Command serves then. The
+	// placeholders of this and of the following are those of Command.
+	Ready string
+	// Setup, if set, is run in the network namespace of each node before its proxy starts, Teardown after it was stopped.
+	Setup, Teardown string
 }
 
 // DefaultProxyMode is the mode that kube-proxy itself takes by default.
@@ -129,5 +134,5 @@ func proxyCommand(command, node, kubeconfig string, pods []netip.Prefix) string 
 	for _, r := range pods {
 		ranges = append(ranges, r.String())
 	}
-	return strings.NewReplacer("{kubeconfig}", kubeconfig, "{node}", node, "{pod-cidr}", strings.Join(ranges, ",")).Replace(command)
+	return fill(command, "{kubeconfig}", kubeconfig, "{node}", node, "{pod-cidr}", strings.Join(ranges, ","))
 }

@@ -34,15 +34,19 @@ type Options struct {
 	DataPlane bool
 	// Proxy is what the nodes run.
 	Proxy ProxyOptions
+	// Servers replace etcd and kube-apiserver.
+	Servers ServerOptions
 	// Progress is told about a build; it may be nil.
 	Progress Progress
 }
 
 // Components are the programs that the options need.
 func (o *Options) Components() []Component {
-	c := controlPlaneComponents
+	c := slices.DeleteFunc(slices.Clone(controlPlaneComponents), func(c Component) bool {
+		return c == Etcd && o.Servers.EtcdCommand != "" || c == APIServer && o.Servers.APIServerCommand != ""
+	})
 	if o.DataPlane {
-		c = append(slices.Clone(c), ControllerManager)
+		c = append(c, ControllerManager)
 		if o.BinDir == "" { // a folder of the user's need not have it: there is then no cluster DNS
 			c = append(c, CoreDNS)
 		}
@@ -117,14 +121,30 @@ func Obtain(ctx context.Context, o Options) error {
 
 // obtain returns the programs that the options mean.
 func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
+	if err := checkCommands(&o); err != nil {
+		return version{}, nil, err
+	}
 	if o.BinDir != "" {
-		return binariesIn(ctx, o.BinDir, o.Version, o.Components())
+		return binariesIn(ctx, o.BinDir, o.Version, o.Components(), o.Servers)
 	}
 	v, err := parseVersion(o.Version)
 	if err != nil {
 		return version{}, nil, err
 	}
-	b, err := Build(ctx, BuildOptions{Version: o.Version, CacheDir: o.CacheDir, Components: o.Components(), Progress: o.Progress})
+	b := &Binaries{Version: v.String()}
+	if components := o.Components(); len(components) > 0 {
+		if b, err = Build(ctx, BuildOptions{Version: o.Version, CacheDir: o.CacheDir, Components: components, Progress: o.Progress}); err != nil {
+			return version{}, nil, err
+		}
+	}
+	b.servers = o.Servers
+	if o.Servers.APIServerCommand != "" {
+		b.GoVersion = ""
+		v, err = b.servedVersion(ctx, o.Version)
+	}
+	if o.Servers.EtcdCommand != "" {
+		b.EtcdVersion = ""
+	}
 	return v, b, err
 }
 
@@ -133,12 +153,12 @@ var reportedPattern = regexp.MustCompile(`^v1\.([0-9]{1,4})\.([0-9]{1,4})([-+].*
 
 // binariesIn takes the programs from a folder that the user names and checks that they run and are of the version
 // that is asked for, if one is.
-func binariesIn(ctx context.Context, dir, want string, components []Component) (version, *Binaries, error) {
+func binariesIn(ctx context.Context, dir, want string, components []Component, servers ServerOptions) (version, *Binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {
 		return version{}, nil, err
 	}
-	b := &Binaries{Dir: dir}
+	b := &Binaries{Dir: dir, servers: servers}
 	var missing []string
 	for _, c := range components {
 		if info, err := os.Stat(b.Path(c)); err != nil || !info.Mode().IsRegular() {
@@ -148,24 +168,12 @@ func binariesIn(ctx context.Context, dir, want string, components []Component) (
 	if len(missing) > 0 {
 		return version{}, nil, fmt.Errorf("the folder %s has no program %s: put it there, or name no folder to have everything built", dir, strings.Join(missing, ", nor "))
 	}
-	if b.Version, err = reportedVersion(ctx, b.Path(APIServer)); err != nil {
+	v, err := b.servedVersion(ctx, want)
+	if err != nil {
 		return version{}, nil, err
 	}
-	m := reportedPattern.FindStringSubmatch(b.Version)
-	if m == nil {
-		return version{}, nil, fmt.Errorf("%s says that its version is %q, which is none: it was built without version stamps", b.Path(APIServer), b.Version)
-	}
-	minor, _ := strconv.Atoi(m[1]) // the pattern admits digits only
-	patch, _ := strconv.Atoi(m[2])
-	v := version{minor, patch}
-	if want != "" {
-		w, err := parseVersion(want)
-		if err != nil {
-			return version{}, nil, err
-		}
-		if w != v {
-			return version{}, nil, fmt.Errorf("%s is Kubernetes %s, not %s as asked for", b.Path(APIServer), b.Version, w)
-		}
+	if servers.EtcdCommand != "" {
+		return v, b, nil
 	}
 	etcd, err := firstLine(ctx, b.Path(Etcd), "--version")
 	if err != nil {
@@ -176,10 +184,31 @@ func binariesIn(ctx context.Context, dir, want string, components []Component) (
 		return version{}, nil, fmt.Errorf("%s --version printed %q instead of an etcd version", b.Path(Etcd), etcd)
 	}
 	b.EtcdVersion = "v" + number
-	if info, err := buildinfo.ReadFile(b.Path(APIServer)); err == nil {
+	if info, err := buildinfo.ReadFile(b.Path(APIServer)); err == nil && servers.APIServerCommand == "" {
 		b.GoVersion = info.GoVersion
 	}
 	return v, b, nil
+}
+
+// releaseOf reads what a kube-apiserver calls itself.
+func releaseOf(program, reported, want string) (version, error) {
+	m := reportedPattern.FindStringSubmatch(reported)
+	if m == nil {
+		return version{}, fmt.Errorf("%s says that its version is %q, which is none: it was built without version stamps", program, reported)
+	}
+	minor, _ := strconv.Atoi(m[1]) // the pattern admits digits only
+	patch, _ := strconv.Atoi(m[2])
+	v := version{minor, patch}
+	if want != "" {
+		w, err := parseVersion(want)
+		if err != nil {
+			return version{}, err
+		}
+		if w != v {
+			return version{}, fmt.Errorf("%s is Kubernetes %s, not %s as asked for", program, reported, w)
+		}
+	}
+	return v, nil
 }
 
 // Describe implements candidate.Candidate.
@@ -198,6 +227,18 @@ func (l *Lab) Describe() candidate.Description {
 	}
 	if l.withoutDataPlane == nil {
 		l.describeDataPlane(&d)
+	}
+	if c := l.binaries.servers.EtcdCommand; c != "" {
+		d.Components["storage"] = c
+	}
+	if c := l.binaries.servers.APIServerCommand; c != "" {
+		d.Components["kube-apiserver"] = c
+	}
+	if l.binaries.servers.replaced() {
+		d.Admission = &candidate.Admission{}
+	}
+	if f := l.binaries.servers.APIServerFlags; len(f) > 0 {
+		d.Components["kube-apiserver flags"] = strings.Join(f, " ")
 	}
 	if v := l.binaries.EtcdVersion; v != "" {
 		d.Components["etcd"] = strings.TrimPrefix(v, "v")
@@ -309,5 +350,8 @@ func (c *controlPlane) Restart(ctx context.Context) error {
 	}
 	return c.server.restart(ctx)
 }
+
+// Alive implements candidate.Living.
+func (c *controlPlane) Alive(context.Context) error { return c.server.alive() }
 
 func (c *controlPlane) Release() { c.lease.release() }

@@ -218,7 +218,7 @@ func TestBinariesOfTheUser(t *testing.T) {
 		"empty folder":      {t.TempDir(), "", "", "kube-apiserver"},
 	} {
 		t.Setenv("FAKE_VERSION", c.reported)
-		_, b, err := binariesIn(t.Context(), c.dir, c.want, controlPlaneComponents)
+		_, b, err := binariesIn(t.Context(), c.dir, c.want, controlPlaneComponents, ServerOptions{})
 		if c.message == "" {
 			if err != nil || b.Version != c.reported {
 				t.Errorf("%s: %+v, %v", name, b, err)

@@ -26,6 +26,8 @@ type node struct {
 	name    string
 	zone    string
 	network *network.Node
+	// prepared is set while what the node-setup command did stands.
+	prepared bool
 
 	mu    sync.Mutex
 	proxy *process // nil while none was started
@@ -48,13 +50,19 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 	if proxy.Absent {
 		return n, nil
 	}
+	if err := n.setUp(ctx); err != nil {
+		return nil, err
+	}
 	if err := n.startProxy(proxy); err != nil {
 		return nil, err
 	}
-	if w.lab.proxy.Command == "" { // of another proxy nothing is known of when it is ready: checks converge
-		if err := n.waitSynchronised(ctx); err != nil {
-			return nil, err
-		}
+	if w.lab.proxy.Command == "" {
+		err = n.waitSynchronised(ctx)
+	} else {
+		err = n.waitReady(ctx)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if w.complete {
 		return n, nil
@@ -133,9 +141,9 @@ func (n *node) environment() []string {
 // startProxy starts the proxy, which does not run.
 func (n *node) startProxy(p candidate.ProxyConfiguration) error {
 	lab := n.world.lab
-	c := command{name: string(KubeProxy), path: lab.binaries.Path(KubeProxy), log: n.file(".log")}
+	c := command{name: string(KubeProxy), path: lab.binaries.Path(KubeProxy), log: n.file(".log"), ends: n.world.complete}
 	if lab.proxy.Command != "" {
-		c.name, c.path = "proxy command", "/bin/sh"
+		c.name, c.path, c.foreign, c.ends = "proxy command", systemShell, true, false
 		c.args = []string{"-c", "exec " + proxyCommand(lab.proxy.Command, n.name, n.world.kubeconfig, network.PodRanges)}
 	} else {
 		if err := n.configure(p); err != nil {
@@ -168,6 +176,17 @@ func (n *node) stopProxy() {
 		proxy.kill()
 		n.world.lab.dir.forget(proxy)
 	}
+}
+
+// proxyDied says how the proxy ended, unless it runs or was stopped.
+func (n *node) proxyDied() error {
+	n.mu.Lock()
+	proxy := n.proxy
+	n.mu.Unlock()
+	if proxy == nil || proxy.alive() {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", n.name, proxy.diedError())
 }
 
 func (n *node) proxyState() candidate.ProxyState {
@@ -210,6 +229,7 @@ func (n *node) waitSynchronised(ctx context.Context) error {
 // remove takes the node away: its proxy, its object and its network. An interruption does not keep it from that.
 func (n *node) remove(ctx context.Context) error {
 	n.stopProxy()
+	n.tearDown()
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
 	err := candidate.Delete(ctx, n.world.api.CoreV1().Nodes(), n.name, metav1.DeleteOptions{})

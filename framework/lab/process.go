@@ -21,6 +21,10 @@ type command struct {
 	log string
 	// detached processes survive this one.
 	detached bool
+	// foreign programs are none of the lab's own: their logs are kept.
+	foreign bool
+	// ends says that the program may end by itself.
+	ends bool
 	// spawn, if set, starts the process elsewhere than where this one runs.
 	spawn func(*exec.Cmd) error
 }
@@ -97,6 +101,16 @@ func (p *process) kill() {
 	<-p.done
 }
 
+// died reports whether the server ended by itself, and should not have.
+func (p *process) died() bool {
+	if p.alive() || p.ends {
+		return false
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return !p.killed
+}
+
 // diedError says how a server that should run came to an end, with the last words of its log.
 func (p *process) diedError() error {
 	if !p.alive() && p.exit != nil {
@@ -152,8 +166,8 @@ func logTail(path string, lines int) string {
 }
 
 // reportedVersion asks a Kubernetes program for its version, for example "v1.37.1".
-func reportedVersion(ctx context.Context, path string) (string, error) {
-	out, err := firstLine(ctx, path, "--version")
+func reportedVersion(ctx context.Context, path string, args ...string) (string, error) {
+	out, err := firstLine(ctx, path, append(args, "--version")...)
 	if err != nil {
 		return "", err
 	}

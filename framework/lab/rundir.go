@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -79,6 +80,8 @@ type runDir struct {
 	path string
 	mu   sync.Mutex
 	rec  record
+	// all are the processes that the folder has had, in order.
+	all []*process
 }
 
 // newRunDir makes a folder in parent that belongs to this process.
@@ -97,10 +100,18 @@ func newRunDir(parent string) (*runDir, error) {
 
 func (d *runDir) file(name string) string { return filepath.Join(d.path, name) }
 
+// processes are all that the folder has had, in order.
+func (d *runDir) processes() []*process {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.all)
+}
+
 // add records a process of the folder.
 func (d *runDir) add(p *process) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.all = append(d.all, p)
 	d.rec.Processes = append(d.rec.Processes, ProcessIdentity{p.pid, p.started})
 	return d.write()
 }

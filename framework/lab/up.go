@@ -66,10 +66,22 @@ func (r *Running) alive() bool {
 	return len(r.Servers) > 0
 }
 
+// diedFile names the file that says which program of a lab that is up has ended by itself.
+const diedFile = "died"
+
+// Died says which program has ended by itself since Up, and what it said last; empty if none has.
+func (r *Running) Died() string {
+	text, _ := os.ReadFile(filepath.Join(r.Dir, diedFile)) // there is one only then
+	return strings.TrimSpace(string(text))
+}
+
 // AlreadyUpError says that a control plane runs already; there is one for each user.
 type AlreadyUpError struct{ Running *Running }
 
 func (e *AlreadyUpError) Error() string {
+	if died := e.Running.Died(); died != "" {
+		return fmt.Sprintf("a lab is up already, but not whole: take it down first (%s)", died)
+	}
 	return fmt.Sprintf("a lab is up already (Kubernetes %s, %s, kubeconfig %s): use it, or take it down first",
 		e.Running.Version, strings.Join(e.Running.ServiceCIDRs, ","), e.Running.Kubeconfig)
 }

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -30,6 +31,7 @@ const isolatedStay = "stay"
 type stayJob struct {
 	Version, BinDir, CacheDir string
 	Proxy                     ProxyOptions
+	Servers                   ServerOptions
 	ServiceCIDRs              []netip.Prefix
 	DualStack                 bool
 	NodePorts                 string
@@ -101,7 +103,7 @@ func startStaying(ctx context.Context, dir string, o UpOptions) (*Running, error
 	}()
 	say := json.NewEncoder(in)
 	job := stayJob{
-		Version: o.Version, BinDir: o.BinDir, CacheDir: o.CacheDir, Proxy: o.Proxy,
+		Version: o.Version, BinDir: o.BinDir, CacheDir: o.CacheDir, Proxy: o.Proxy, Servers: o.Servers,
 		ServiceCIDRs: o.Request.ServiceCIDRs, DualStack: o.Request.DualStack, NodePorts: o.Request.NodePorts, Nodes: o.Nodes,
 		URL: "https://" + listener.Addr().String(),
 	}
@@ -192,8 +194,33 @@ func stay(prepared error) int {
 	if say.Encode(answer) != nil || err != nil {
 		return 1
 	}
-	<-ctx.Done()
+	l.world.watch(ctx)
 	return 0
+}
+
+// watch writes into the log of the lab, once for each, which proxy or server has ended by itself, until the context ends.
+func (w *world) watch(ctx context.Context) {
+	died := make(chan string)
+	for _, p := range w.lab.dir.processes() {
+		go func() {
+			select {
+			case <-p.done:
+				if p.died() {
+					died <- fmt.Sprintf("%s: %v", filepath.Base(p.log), p.diedError())
+				}
+			case <-ctx.Done():
+			}
+		}()
+	}
+	for {
+		select {
+		case text := <-died:
+			fmt.Fprintln(os.Stderr, text)
+			_ = os.WriteFile(w.lab.dir.file(diedFile), []byte(text+"\n"), 0o600) // the last one is what is told; the log has all
+		case <-ctx.Done():
+			return
+		}
+	}
 }
 
 // appControllers are those of workloads, so that a Deployment has pods, and what was deleted takes with it what it owned.
@@ -201,7 +228,7 @@ const appControllers = "deployment-controller,replicaset-controller,statefulset-
 
 // runStaying starts the lab, the way into it and what keeps its pods. The lab is to be closed if there is one, also after an error.
 func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *Lab, error) {
-	l, err := New(ctx, Options{Version: job.Version, BinDir: job.BinDir, CacheDir: job.CacheDir, Proxy: job.Proxy, DataPlane: true})
+	l, err := New(ctx, Options{Version: job.Version, BinDir: job.BinDir, CacheDir: job.CacheDir, Proxy: job.Proxy, Servers: job.Servers, DataPlane: true})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -217,7 +244,7 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *Lab, error) {
 		return nil, l, err
 	}
 	w := l.world
-	if err := startPodAgent(ctx, w); err != nil {
+	if err := errors.Join(startPodAgent(ctx, w), w.alive()); err != nil {
 		return nil, l, err
 	}
 	listener, err := net.FileListener(os.NewFile(stayListener, "listener"))

@@ -73,6 +73,7 @@ func Serve(c candidate.Candidate, settings any, events func(json.RawMessage)) (*
 	mux.HandleFunc("POST "+secret+"/dataplanes", lease(s, s.candidate.DataPlane))
 	mux.HandleFunc("POST "+secret+"/leases/{id}/{method}", s.serveDataPlane)
 	mux.HandleFunc("POST "+secret+"/leases/{id}/restart", s.restart)
+	mux.HandleFunc("POST "+secret+"/leases/{id}/alive", s.alive)
 	mux.HandleFunc("DELETE "+secret+"/leases/{id}", s.release)
 	s.url = "http://" + listener.Addr().String() + secret
 	s.http = &http.Server{Handler: mux}
@@ -160,6 +161,16 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 		out.Error = err.Error()
 	} else {
 		out.Access = cp.Access()
+	}
+	answer(w, out)
+}
+
+func (s *Server) alive(w http.ResponseWriter, r *http.Request) {
+	var out leaseAnswer
+	if l, ok := s.take(r.PathValue("id"), false).(candidate.Living); ok {
+		if err := l.Alive(r.Context()); err != nil {
+			out.Error = err.Error()
+		}
 	}
 	answer(w, out)
 }
@@ -268,6 +279,19 @@ func (l *leased) NodePorts() (first, last int) { return l.First, l.Last }
 func (l *leased) Release() {
 	_ = l.client.call(context.Background(), http.MethodDelete, "/leases/"+l.ID, nil, nil)
 }
+
+// Alive implements candidate.Living.
+func (l *leased) Alive(ctx context.Context) error {
+	var out leaseAnswer
+	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/alive", nil, &out); err != nil {
+		return err
+	}
+	if out.Error != "" {
+		return errors.New(out.Error)
+	}
+	return nil
+}
+
 func (l *leased) Restart(ctx context.Context) error {
 	var out leaseAnswer
 	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/restart", nil, &out); err != nil {

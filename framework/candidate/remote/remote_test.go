@@ -48,7 +48,10 @@ func (p *stubPlane) Access() candidate.Access {
 func (p *stubPlane) ServiceCIDRs() []netip.Prefix      { return p.request.ServiceCIDRs }
 func (p *stubPlane) NodePorts() (first, last int)      { return 1, 2 }
 func (p *stubPlane) Restart(ctx context.Context) error { return errors.New("does not restart") }
-func (p *stubPlane) Release()                          { p.stub.released <- p.request.NodePorts }
+func (p *stubPlane) Alive(context.Context) error {
+	return errors.New("the proxy of " + p.request.NodePorts + " ended")
+}
+func (p *stubPlane) Release() { p.stub.released <- p.request.NodePorts }
 
 func TestCandidateIsTheSameAcrossProcesses(t *testing.T) {
 	c := &stub{released: make(chan string, 1)}
@@ -85,6 +88,9 @@ func TestCandidateIsTheSameAcrossProcesses(t *testing.T) {
 	}
 	if err := cp.Restart(t.Context()); err == nil || err.Error() != "does not restart" {
 		t.Errorf("restart: %v", err)
+	}
+	if err := cp.(candidate.Living).Alive(t.Context()); err == nil || err.Error() != "the proxy of 1-2 ended" {
+		t.Errorf("alive: %v", err)
 	}
 	cp.Release()
 	if got := <-c.released; got != "1-2" {

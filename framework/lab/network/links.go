@@ -23,11 +23,13 @@ func (n *Namespace) connect(name string, mac net.HardwareAddr, peer *Namespace, 
 	if err := n.links.LinkAdd(cable); err != nil {
 		return nil, nil, fmt.Errorf("make interface %s: %w", name, err)
 	}
-	if err := n.up(name); err != nil {
-		return nil, nil, err
-	}
-	if err := peer.up(inside); err != nil {
-		return nil, nil, err
+	for ns, end := range map[*Namespace]string{n: name, peer: inside} {
+		if err := ns.Do(func() error { return withoutOffload(end) }); err != nil {
+			return nil, nil, fmt.Errorf("checksums of interface %s: %w", end, err)
+		}
+		if err := ns.up(end); err != nil {
+			return nil, nil, err
+		}
 	}
 	if here, err = n.links.LinkByName(name); err != nil {
 		return nil, nil, err

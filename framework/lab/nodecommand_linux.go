@@ -1,0 +1,87 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/lab/network"
+)
+
+// readyAttempt bounds one call of a proxy-ready command, tearDownTimeout one of a node-teardown command.
+const (
+	readyAttempt    = 10 * time.Second
+	readyPause      = 100 * time.Millisecond
+	tearDownTimeout = time.Minute
+)
+
+// command runs a command of the user's in the network namespace of the node; what it says goes to the log of the proxy.
+func (n *node) command(ctx context.Context, command string) error {
+	log, err := os.OpenFile(n.file(".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer log.Close()
+	cmd := exec.CommandContext(ctx, systemShell, "-c", proxyCommand(command, n.name, n.world.kubeconfig, network.PodRanges))
+	cmd.Stdout, cmd.Stderr = log, log
+	cmd.Env = append(serverEnvironment(), n.environment()...)
+	cmd.Cancel, cmd.WaitDelay = func() error { return killGroup(cmd.Process) }, time.Second
+	if err := spawnIn(n.network.Namespace)(cmd); err != nil {
+		return err
+	}
+	return cmd.Wait()
+}
+
+// setUp prepares the node for the proxy.
+func (n *node) setUp(ctx context.Context) error {
+	if n.world.lab.proxy.Setup == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no end after %s", startTimeout))
+	defer cancel()
+	if err := n.command(ctx, n.world.lab.proxy.Setup); err != nil {
+		return fmt.Errorf("node-setup command on %s: %w; its log ends with: %s", n.name, errors.Join(err, context.Cause(ctx)), logTail(n.file(".log"), 3))
+	}
+	n.prepared = true
+	return nil
+}
+
+// tearDown undoes setUp. An interruption does not keep it from that, and what goes wrong goes with the node: it is in the log.
+func (n *node) tearDown() {
+	if !n.prepared || n.world.lab.proxy.Teardown == "" {
+		return
+	}
+	n.prepared = false
+	ctx, cancel := context.WithTimeout(context.Background(), tearDownTimeout)
+	defer cancel()
+	if err := n.command(ctx, n.world.lab.proxy.Teardown); err != nil {
+		fmt.Fprintf(os.Stderr, "node-teardown command on %s: %v; its log ends with: %s\n", n.name, err, logTail(n.file(".log"), 3))
+	}
+}
+
+// waitReady waits until the proxy-ready command succeeds. Without one nothing is known of when the proxy is ready: checks converge.
+func (n *node) waitReady(ctx context.Context) error {
+	if n.world.lab.proxy.Ready == "" {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the proxy-ready command does not succeed within %s", startTimeout))
+	defer cancel()
+	for {
+		attempt, done := context.WithTimeout(ctx, readyAttempt)
+		err := n.command(attempt, n.world.lab.proxy.Ready)
+		done()
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-n.proxy.done:
+			return fmt.Errorf("%s: %w", n.name, n.proxy.diedError())
+		case <-ctx.Done():
+			return fmt.Errorf("wait for the proxy of %s: %w (at last: %w); its log ends with: %s", n.name, context.Cause(ctx), err, logTail(n.proxy.log, 3))
+		case <-time.After(readyPause):
+		}
+	}
+}
