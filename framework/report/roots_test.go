@@ -269,3 +269,19 @@ func TestBlockingNeverMakesARunLookBetter(t *testing.T) {
 		}
 	}
 }
+
+// A check that ended at what builds on a requirement did not come to that requirement, which is blocked elsewhere: the two must not lead to each other for ever.
+func TestWhatACheckDidNotComeToDoesNotGoBackToItself(t *testing.T) {
+	c := catalogue(t, map[spec.ID]spec.Level{"alloc-a": spec.Must, "alloc-b": spec.Must, "alloc-x": spec.Must},
+		"- {because: x, requirements: [alloc-b], upon: [alloc-a]}\n- {because: x, requirements: [alloc-a], upon: [alloc-x]}\n")
+	both := on("10.0.0.0/20", result("alloc-b", "x", check.NonConformant))
+	both.Requirements = []spec.ID{"alloc-b", "alloc-a"}
+	both.Failure.Violated, both.Failure.Undecided = []spec.ID{"alloc-b"}, []spec.ID{"alloc-a"}
+	r := build(c, Run{}, []check.Result{
+		on("10.0.0.0/24", result("alloc-x", "x", check.NonConformant)), on("10.0.0.0/20", result("alloc-x", "x", check.Conformant)),
+		on("10.0.0.0/24", result("alloc-a", "x", check.NonConformant)), both,
+	})
+	if line := r.RootsLine(); line != "3 requirements are red; all go back to alloc-x" {
+		t.Errorf("%s\n%+v", line, r.Checks)
+	}
+}

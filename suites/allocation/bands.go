@@ -48,15 +48,19 @@ var _ = ginkgo.Describe("bands", func() {
 				a := cp.Create(ctx, check.Service("last", check.WithClusterIP(last.String())))
 				Expect(a).To(check.BeAccepted())
 				Expect(clusterIP(a)).To(Equal(last))
-				beRandom(ctx, cp)
+				beRandom(ctx, cp, nil)
 			})
 	}
 	check.It(spec.AllocDynamicRandom, "hands out addresses of large ranges in no order, from every quarter of the upper band and from no other", check.Exclusive(),
-		check.Also(spec.AllocUpperBandFirst, spec.AllocDynamicInRange), check.OnEachServiceCIDR(check.Matrix(check.FillSlow)...), beRandom)
+		check.Also(spec.AllocUpperBandFirst, spec.AllocDynamicInRange), check.OnEachServiceCIDR(check.Matrix(check.FillSlow)...),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			beRandom(ctx, cp, []spec.ID{spec.AllocUpperBandFirst, spec.AllocDynamicInRange}, spec.AllocDynamicRandom)
+		})
 })
 
-// beRandom demands that dynamic addresses come in no order, from every quarter of the upper band and from no other.
-func beRandom(ctx context.Context, cp *check.ControlPlane) {
+// beRandom demands that dynamic addresses come in no order, from every quarter of the upper band and from no other. band are the requirements
+// that the last is about, spread those of the rest; none stand for all of the check.
+func beRandom(ctx context.Context, cp *check.ControlPlane, band []spec.ID, spread ...spec.ID) {
 	b := check.BandsOf(cp.CIDR())
 	missed := math.Log(check.FalseAlarm/4) / math.Log(3./4) // of so many none is in one of the four quarters
 	n := max(int(math.Ceil(missed)), check.OrderedBy())
@@ -64,8 +68,15 @@ func beRandom(ctx context.Context, cp *check.ControlPlane) {
 		ginkgo.Skip("the range " + cp.CIDR().String() + " is too small for a sample")
 	}
 	addrs := sample(ctx, cp, n)
-	beInUpperBandAndSpread(cp.CIDR(), addrs)
-	beInNoOrder(addrs)
+	check.Deciding(func() {
+		for _, addr := range addrs {
+			Expect(addr).To(check.BeInBand(check.Upper, cp.CIDR()))
+		}
+	}, band...)
+	check.Deciding(func() {
+		beSpread(cp.CIDR(), addrs)
+		beInNoOrder(addrs)
+	}, spread...)
 }
 
 // decidedByFill are what every fill decides at once, each with a message of its own.
@@ -118,13 +129,10 @@ func sample(ctx context.Context, cp *check.ControlPlane, n int) []netip.Addr {
 	return addrs
 }
 
-// beInUpperBandAndSpread demands that addresses lie in the upper band, and some in each quarter of it.
-func beInUpperBandAndSpread(cidr netip.Prefix, addrs []netip.Addr) {
+// beSpread demands that some addresses lie in each quarter of the upper band.
+func beSpread(cidr netip.Prefix, addrs []netip.Addr) {
 	ginkgo.GinkgoHelper()
 	b := check.BandsOf(cidr)
-	for _, addr := range addrs {
-		Expect(addr).To(check.BeInBand(check.Upper, cidr))
-	}
 	quarter := new(big.Int).Div(b.DynamicCount(), big.NewInt(4))
 	for i := range int64(4) {
 		from := check.Add(b.DynamicFirst, new(big.Int).Mul(quarter, big.NewInt(i)))

@@ -55,6 +55,9 @@ var _ = ginkgo.Describe("refused creates", func() {
 			Expect(cp.Create(ctx, check.Service("duplicate", check.WithClusterIP(ip)))).To(check.BeRefused())
 			Expect(cp.Get(ctx, "duplicate").Code).To(Equal(404), "the code of reading a Service that was refused")
 			Expect(cp.Get(ctx, "taken").Service.Spec.ClusterIP).To(Equal(ip), "the address that the other Service has")
+			beyond := check.BandsOf(primaryRange(cp)).Network
+			Expect(cp.Create(ctx, check.Service("beyond", check.WithClusterIP(beyond.String())))).To(check.BeRefused())
+			Expect(cp.Get(ctx, "beyond").Code).To(Equal(404), "the code of reading a Service that was refused for its address")
 		})
 
 	check.It(spec.AllocRefusedCreateLeaksNothing, "leave an address in use to the Service that has it",

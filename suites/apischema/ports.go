@@ -26,7 +26,9 @@ func portsOf(ctx context.Context, cp *check.ControlPlane, ports ...corev1.Servic
 // addressless makes a Service need no address where the candidate has headless ones, so that nothing is looked at but whether it is accepted.
 func addressless(cp *check.ControlPlane) check.ServiceOption {
 	if cp.Claims(spec.FeatureHeadlessService) {
-		return check.Headless()
+		return check.With(func(s *corev1.Service) {
+			s.Spec.Type, s.Spec.ClusterIP = corev1.ServiceTypeClusterIP, corev1.ClusterIPNone
+		})
 	}
 	return check.With(func(*corev1.Service) {})
 }

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
@@ -20,6 +21,22 @@ var _ = ginkgo.Describe("a node port", func() {
 			net.Expect(ctx, "the Service is created", slices.Concat(
 				toNodePorts(net, svc, check.AnsweredByEach(pods...), outsiders(net)...),
 				toNodePorts(net, svc, check.AnsweredBy(pods...), slices.Concat(clients, hosts(net), []candidate.Client{check.From(pods[0])})...))...)
+		})
+
+	check.It(spec.ProxyNodePortReachable, "leads to the target of its own port",
+		func(ctx context.Context, net *check.Network) {
+			targets := []int{check.BackendPort, 9090, 9091, 9092}
+			pods := listening(ctx, net, "app", targets, net.Node(0), net.Node(1))
+			var ports []corev1.ServicePort
+			for i, t := range targets {
+				ports = append(ports, check.Port(fmt.Sprintf("p%d", i), inTurn(i), int32(80+i), t))
+			}
+			svc := net.Expose(ctx, check.Service("app", onNodePorts(), check.WithPorts(ports...)))
+			var cases []check.Case
+			for i, t := range targets {
+				cases = append(cases, check.Case{From: check.Outside(net.Node(2)), To: onNodePort(net, 2, svc, i), Protocol: inTurn(i), Want: onPort(t, pods...)})
+			}
+			net.Expect(ctx, "the Service is created", cases...)
 		})
 
 	check.It(spec.ProxyNodePortEveryNode, "is served on every node, wherever the backend is",

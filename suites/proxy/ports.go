@@ -99,13 +99,12 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 			for i, t := range targets {
 				ports = append(ports, check.Port(fmt.Sprintf("p%d", i), inTurn(i), int32(80+i), t))
 			}
-			svc := net.Expose(ctx, check.Service("app", onNodePorts(), check.WithPorts(ports...)))
+			svc := net.Expose(ctx, check.Service("app", check.WithPorts(ports...)))
 			var cases []check.Case
 			for i, t := range targets {
 				for _, c := range append(slices.Clone(clients), check.Host(net.Node(2))) {
 					cases = append(cases, check.Case{From: c, To: check.At(svc, int32(80+i)), Protocol: inTurn(i), Want: onPort(t, pods...)})
 				}
-				cases = append(cases, check.Case{From: check.Outside(net.Node(2)), To: onNodePort(net, 2, svc, i), Protocol: inTurn(i), Want: onPort(t, pods...)})
 			}
 			net.Expect(ctx, "the Service is created", cases...)
 		})

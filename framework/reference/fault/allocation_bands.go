@@ -8,7 +8,7 @@ var (
 		spec.AllocBandOffsetFormula, spec.AllocUpperBandFirst, spec.AllocExample24Offset, spec.AllocExample24StaticEnd, spec.AllocExample24StaticCount,
 		spec.AllocExample24DynamicCount, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
 	BandOffsetFromUsable = New("band-offset-from-usable", "the formula is given the number of usable addresses instead of the size of the CIDR",
-		spec.AllocBandOffsetCIDRSize, spec.AllocBandOffsetSteps, spec.AllocBandOffsetFormula)
+		spec.AllocBandOffsetCIDRSize, spec.AllocBandOffsetSteps, spec.AllocBandOffsetFormula, spec.AllocUpperBandFirst)
 	BandOffsetNoMinimum = New("band-offset-no-minimum", "the static band is a 16th of the range however small that is",
 		spec.AllocBandOffsetMinimum, spec.AllocBandOffsetFormula, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
 	BandOffsetNoMaximum = New("band-offset-no-maximum", "the static band is a 16th of the range however large that is",
@@ -22,7 +22,7 @@ var (
 		spec.AllocLowerBandAfterUpper, spec.AllocDNSAddressDynamic, spec.AllocExample24Size)
 	LowerBandKept = New("lower-band-kept", "dynamic allocation stays in the lower band once it has begun with it", spec.AllocUpperBandAgain)
 
-	DynamicAscending    = New("dynamic-ascending", "dynamic allocation picks the first free address of a band", spec.AllocDynamicRandom)
+	DynamicAscending    = New("dynamic-ascending", "dynamic allocation picks the first free address of a band", spec.AllocDynamicRandom, spec.APIClusterIPRandom)
 	DynamicRepeated     = New("dynamic-repeated", "every eighth dynamic address is the one before it", spec.AllocConcurrentDynamic, spec.AllocDynamicFree, spec.AllocUnique)
 	DynamicIgnoresTaken = New("dynamic-ignores-taken", "dynamic allocation picks any address of the upper band, free or not",
 		spec.AllocDynamicFree, spec.AllocDynamicSkipsStatic, spec.AllocUnique)
@@ -31,6 +31,6 @@ var (
 	DynamicOutOfRange = New("dynamic-out-of-range", "dynamic addresses come from the range after the configured one", spec.AllocDynamicInRange)
 
 	ExhaustedGivesTaken = New("exhausted-gives-taken", "an exhausted range hands out addresses in use",
-		spec.AllocExhaustedRefused, spec.AllocConcurrentLastAddress, spec.AllocExhaustedOthersUnaffected, spec.AllocUnique, spec.AllocDynamicFree)
+		spec.AllocExhaustedRefused, spec.AllocConcurrentLastAddress, spec.AllocExhaustedOthersUnaffected, spec.AllocUnique, spec.AllocDynamicFree, spec.AllocDynamicSkipsStatic)
 	ExhaustedForever = New("exhausted-forever", "a range that was exhausted once stays exhausted", spec.AllocExhaustedRefused)
 )

@@ -14,5 +14,5 @@ var (
 	PortRangeForEveryone    = New("node-port-for-everyone", "every Service takes a node port, shown or not", spec.AllocNodePortExhaustedOthersUnaffected)
 	PortRangeRefusedKeeps   = New("refused-create-keeps-node-ports", "a create that is refused keeps its node ports", spec.AllocNodePortRefusedCreateLeaksNothing)
 	PortRangeDeleteKeeps    = New("delete-keeps-node-ports", "the node ports of a deleted Service stay in use", spec.AllocNodePortDeleteReleases, spec.AllocNodePortExhaustedRefused)
-	PortRangeDuplicate      = New("node-port-duplicate-accepted", "a node port in use can be named again", spec.AllocNodePortConcurrentStatic)
+	PortRangeDuplicate      = New("node-port-duplicate-accepted", "a node port in use can be named again", spec.AllocNodePortConcurrentStatic, spec.APINodePortInUse)
 )

@@ -11,7 +11,7 @@ var (
 
 	ClusterIPNotAssigned = New("cluster-ip-not-assigned", "a Service has a cluster IP only if the client names one",
 		spec.APIClusterIPAssigned, spec.APITypeClusterIP, spec.APITypeNodePort, spec.APITypeLoadBalancer, spec.APIClusterIPFromExternalName, spec.AllocDynamicAssigned)
-	ClusterIPsInOrder = New("cluster-ips-in-order", "cluster IPs are assigned in the order of the range", spec.APIClusterIPRandom)
+	ClusterIPsInOrder = New("cluster-ips-in-order", "cluster IPs are assigned in the order of the range", spec.APIClusterIPRandom, spec.AllocDynamicRandom)
 	ClusterIPIgnored  = New("cluster-ip-ignored", "the address that the client names is ignored, another one is assigned",
 		spec.APIClusterIPChosen, spec.APIClusterIPsChosen, spec.APIClusterIPFromExternalName, spec.APIClusterIPsFromClusterIP, spec.APIDualStackUpgrade)
 	ClusterIPReplaced = New("cluster-ip-replaced", "an address that cannot be had is replaced by another one",

@@ -8,7 +8,7 @@ var (
 	NodePortIgnored   = New("node-port-ignored", "a node port that the client names is replaced by an assigned one",
 		spec.APINodePortChosen, spec.APINodePortChanged, spec.APILoadBalancerNodePortsExplicit)
 	NodePortAnyNumber    = New("node-port-any-number", "a node port outside the range is accepted", spec.APINodePortOutOfRange)
-	NodePortTwice        = New("node-port-twice", "a node port of another Service is accepted", spec.APINodePortInUse)
+	NodePortTwice        = New("node-port-twice", "a node port of another Service is accepted", spec.APINodePortInUse, spec.AllocNodePortConcurrentStatic)
 	NodePortForTwo       = New("node-port-for-two", "two ports of a Service may have the same node port and protocol", spec.APINodePortDistinct)
 	NodePortNotShared    = New("node-port-not-shared", "two protocols of a port may not have the same node port", spec.APINodePortShared)
 	NodePortOnClusterIP  = New("node-port-on-cluster-ip", "a node port is stored for type ClusterIP", spec.APINodePortUnneeded)

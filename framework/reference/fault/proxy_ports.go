@@ -33,7 +33,7 @@ var (
 	NodePortOnBackendNodes = New("node-port-on-backend-nodes-only", "A node without an endpoint does not serve the node port.",
 		spec.ProxyNodePortEveryNode, spec.ProxyNodePortSameEndpoints)
 	NodePortOfFirstOnly = New("node-port-of-first-port-only", "Only the first port of a Service has its node port served.",
-		spec.ProxyNodePortSameEndpoints, spec.ProxyNodePortReachable)
+		spec.ProxyNodePortSameEndpoints, spec.ProxyNodePortReachable, spec.ProxyNodePortEveryNode)
 	NoMasquerade = New("node-port-client-address-kept", "The endpoint sees the client's address under policy Cluster too, so that replies of other nodes are lost.",
 		spec.ProxyNodePortClientAddressAltered, spec.ProxyLoadBalancerClientAddressAltered)
 	ExternalIPsNotServed = New("external-ips-not-served", "External IPs are not served.",
