@@ -167,7 +167,7 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, err
 		return nil, nil
 	}
 	c.description.ProxyMode = name
-	c.description.DataPlane.Name = "kube-proxy" // of which version is not known: another than that of the API server may run
+	c.description.DataPlane.Name = "kube-proxy"                                                                       // of which version is not known: another than that of the API server may run
 	c.description.Declarations = map[spec.Declarable]string{spec.Hairpin: "every-address", spec.HostAccess: "served"} // so does kube-proxy in every mode
 	visible := []spec.Capability{spec.KubeProxy, mode}
 	if a := configuration.MetricsBindAddress; a == "" || strings.HasSuffix(a, fmt.Sprintf(":%d", candidate.ProxyMetricsPort)) {

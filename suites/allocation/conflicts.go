@@ -3,6 +3,7 @@ package allocation
 import (
 	"context"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -154,12 +155,16 @@ func oneWins(ctx context.Context, cp *check.ControlPlane, service func(i int) *c
 	return winners[0]
 }
 
+// onAllocation are words by which a message says that it is about the allocation of an address. The document gives the sense of the message alone.
+var onAllocation = []string{"allocat", "address", "clusterip", "cluster ip", " ip ", "range"}
+
 // speakOfAllocation demands that a refusal says that it is about the allocation of an address.
 func speakOfAllocation(a check.Answer) {
 	ginkgo.GinkgoHelper()
 	Expect(a.Accepted()).To(BeFalse(), "a create that cannot be given an address: %s", a)
 	Expect(a.Status).NotTo(BeNil(), "a refusal comes with a Status: %s", a)
-	Expect(strings.ToLower(a.Status.Message)).To(ContainSubstring("allocat"))
+	said := " " + strings.ToLower(a.Status.Message) + " "
+	Expect(slices.ContainsFunc(onAllocation, func(word string) bool { return strings.Contains(said, word) })).To(BeTrue(), "that the message speaks of an address: %q", a.Status.Message)
 }
 
 // nextAdded returns the next Service that a watch sees for the first time, while it is being created or later.

@@ -78,13 +78,6 @@ var _ = ginkgo.Describe("dry run", func() {
 			Expect(cp.Create(ctx, check.Service("tried", check.WithClusterIP(ip)), check.DryRun())).To(check.BeRefused())
 		})
 
-	check.It(spec.AllocDryRunUsableAddress, "shows an address that the Service could have",
-		func(ctx context.Context, cp *check.ControlPlane) {
-			a := cp.Create(ctx, check.Service("tried"), check.DryRun())
-			Expect(a).To(check.BeAccepted())
-			Expect(clusterIP(a)).To(check.BeInRange(primaryRange(cp)))
-		})
-
 	check.It(spec.AllocDryRunNodePortInUseRefused, "refuses a node port in use",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			port := nodePorts(createOnChosenPort(ctx, cp))[0]

@@ -19,8 +19,6 @@ import (
 
 const (
 	ipAddresses = "/apis/networking.k8s.io/v1/ipaddresses"
-	// allocatorName is what the label managed-by of the addresses of Services says.
-	allocatorName = "ipallocator.k8s.io"
 
 	// repaired bounds the repair of what an administrator has broken.
 	repaired = 30 * time.Second
@@ -102,7 +100,7 @@ var _ = ginkgo.Describe("IPAddress", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			svc := cp.Arrange(ctx, check.Service("web"))
 			claimed, reserved := unlike(svc, 3), unlike(svc, 4)
-			reserve(ctx, cp, claimed, managedFor(svc))
+			reserve(ctx, cp, claimed, managedFor(svc, managerOf(ctx, cp, svc)))
 			reserve(ctx, cp, reserved, foreign())
 			check.Converge(ctx, "end of an IPAddress that no Service has", repaired, func(g Gomega) {
 				g.Expect(cp.Do(ctx, "GET", ipAddresses+"/"+claimed, "", nil).Code).To(Equal(404))
@@ -115,7 +113,8 @@ var _ = ginkgo.Describe("IPAddress", func() {
 	check.It(spec.AllocRepairUnused, "is removed a minute after it was made for a Service that does not exist", check.Slow(), check.Timeout(3*time.Minute),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			ip := freeAddress(ctx, cp)
-			reserve(ctx, cp, ip, managedFor(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: cp.Namespace(), Name: "none"}}))
+			manager := managerOf(ctx, cp, cp.Arrange(ctx, check.Service("some")))
+			reserve(ctx, cp, ip, managedFor(&corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: cp.Namespace(), Name: "none"}}, manager))
 			check.Converge(ctx, "end of an IPAddress without a Service", 2*time.Minute, func(g Gomega) {
 				g.Expect(cp.Do(ctx, "GET", ipAddresses+"/"+ip, "", nil).Code).To(Equal(404))
 			})
@@ -142,7 +141,15 @@ func referTo(ctx context.Context, cp *check.ControlPlane, svc *corev1.Service, i
 	Expect(check.Answered(err)).NotTo(HaveOccurred(), "the IPAddress of Service %s/%s", svc.Namespace, svc.Name)
 	Expect(got.Spec.ParentRef).To(Equal(&networkingv1.ParentReference{Resource: "services", Namespace: svc.Namespace, Name: svc.Name}))
 	Expect(got.Labels).To(HaveKeyWithValue(networkingv1.LabelIPAddressFamily, string(familyOf(ip))))
-	Expect(got.Labels).To(HaveKeyWithValue(networkingv1.LabelManagedBy, allocatorName))
+	Expect(got.Labels).To(HaveKeyWithValue(networkingv1.LabelManagedBy, Not(BeEmpty())))
+}
+
+// managerOf is who manages the IPAddresses of Services, as their label says. The name is the implementation's own.
+func managerOf(ctx context.Context, cp *check.ControlPlane, svc *corev1.Service) string {
+	ginkgo.GinkgoHelper()
+	got, err := cp.Client().NetworkingV1().IPAddresses().Get(ctx, svc.Spec.ClusterIP, metav1.GetOptions{})
+	check.Must(err)
+	return got.Labels[networkingv1.LabelManagedBy]
 }
 
 // reserve makes an IPAddress until the end of the check.
@@ -173,10 +180,10 @@ func foreign() func(*networkingv1.IPAddress) {
 	}
 }
 
-// managedFor makes an IPAddress look like that of a Service.
-func managedFor(svc *corev1.Service) func(*networkingv1.IPAddress) {
+// managedFor makes an IPAddress look like that of a Service, by who manages these.
+func managedFor(svc *corev1.Service, manager string) func(*networkingv1.IPAddress) {
 	return func(ip *networkingv1.IPAddress) {
-		ip.Labels = map[string]string{networkingv1.LabelIPAddressFamily: string(familyOf(ip.Name)), networkingv1.LabelManagedBy: allocatorName}
+		ip.Labels = map[string]string{networkingv1.LabelIPAddressFamily: string(familyOf(ip.Name)), networkingv1.LabelManagedBy: manager}
 		ip.Spec.ParentRef = &networkingv1.ParentReference{Resource: "services", Namespace: svc.Namespace, Name: svc.Name}
 	}
 }

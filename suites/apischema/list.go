@@ -108,6 +108,11 @@ var _ = ginkgo.Describe("a list", func() {
 				cp.Arrange(ctx, check.Service(want[i]))
 			}
 			first := listPart(ctx, cp, objectCollection(cp), check.Query("limit", "2"))
+			if first.Continue == "" && len(first.Items) == len(want) {
+				check.Record("limit", "not supported: the list holds everything")
+				Expect(listNames(first.Items)).To(Equal(want))
+				return
+			}
 			Expect(listNames(first.Items)).To(HaveLen(2))
 			Expect(first.Continue).NotTo(BeEmpty())
 			// A Service that comes and one that goes between two parts concern neither.

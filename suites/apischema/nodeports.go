@@ -37,7 +37,7 @@ func nodePortsOf(ports ...int32) check.ServiceOption {
 func nodePortTaken(ctx context.Context, cp *check.ControlPlane, port int32, because string) {
 	ginkgo.GinkgoHelper()
 	a := cp.Create(ctx, check.Service(cp.Name("second"), nodePortOf(port)))
-	Expect(a).To(check.BeInvalid(nodePortPath), "node port %d must be in use: %s", port, because)
+	Expect(a).NotTo(check.BeAccepted(), "node port %d must be in use: %s", port, because)
 }
 
 // nodePortFree demands that another Service can have the node port.
@@ -103,7 +103,7 @@ var _ = ginkgo.Describe("a node port that the client names", func() {
 	check.It(spec.APINodePortOutOfRange, "is refused by a create if it is out of range", func(ctx context.Context, cp *check.ControlPlane) {
 		for _, port := range nodePortsOutside(cp) {
 			svc := check.Service(cp.Name("outside"), nodePortOf(port))
-			Expect(cp.Create(ctx, svc)).To(check.BeInvalid(nodePortPath), "node port %d", port)
+			Expect(cp.Create(ctx, svc)).NotTo(check.BeAccepted(), "node port %d", port)
 			typeNotStored(ctx, cp, svc.Name)
 		}
 	})
@@ -113,7 +113,7 @@ var _ = ginkgo.Describe("a node port that the client names", func() {
 		for _, port := range nodePortsOutside(cp) {
 			wanted := svc.DeepCopy()
 			wanted.Spec.Ports[0].NodePort = port
-			Expect(cp.Update(ctx, wanted)).To(check.BeInvalid(nodePortPath), "node port %d", port)
+			Expect(cp.Update(ctx, wanted)).NotTo(check.BeAccepted(), "node port %d", port)
 		}
 		typeUnchanged(ctx, cp, svc)
 	})
@@ -122,7 +122,7 @@ var _ = ginkgo.Describe("a node port that the client names", func() {
 		taken := cp.Arrange(ctx, check.Service("owner", nodePortOf(0))).Spec.Ports[0].NodePort
 		nodePortTaken(ctx, cp, taken, "a Service of the same namespace has it")
 		elsewhere := check.Service("second", check.In(cp.NewNamespace(ctx)), nodePortOf(taken))
-		Expect(cp.Create(ctx, elsewhere)).To(check.BeInvalid(nodePortPath), "a Service of another namespace has node port %d", taken)
+		Expect(cp.Create(ctx, elsewhere)).NotTo(check.BeAccepted(), "a Service of another namespace has node port %d", taken)
 	})
 
 	check.It(spec.APINodePortInUse, "is refused by an update if another Service has it", func(ctx context.Context, cp *check.ControlPlane) {
@@ -130,13 +130,13 @@ var _ = ginkgo.Describe("a node port that the client names", func() {
 		svc := cp.Arrange(ctx, check.Service("second", nodePortOf(0)))
 		wanted := svc.DeepCopy()
 		wanted.Spec.Ports[0].NodePort = taken
-		Expect(cp.Update(ctx, wanted)).To(check.BeInvalid(nodePortPath))
+		Expect(cp.Update(ctx, wanted)).NotTo(check.BeAccepted())
 		typeUnchanged(ctx, cp, svc)
 	})
 
 	check.It(spec.APINodePortDistinct, "is refused by a create if two ports have it", func(ctx context.Context, cp *check.ControlPlane) {
 		port := cp.FreeNodePorts(ctx, 1)[0]
-		Expect(cp.Create(ctx, check.Service("twice", nodePortsOf(port, port)))).To(check.BeInvalid("spec.ports[1].nodePort"))
+		Expect(cp.Create(ctx, check.Service("twice", nodePortsOf(port, port)))).NotTo(check.BeAccepted())
 		typeNotStored(ctx, cp, "twice")
 	})
 
@@ -148,10 +148,17 @@ var _ = ginkgo.Describe("a node port that the client names", func() {
 		typeUnchanged(ctx, cp, svc)
 	})
 
-	check.It(spec.APINodePortDistinct, "is refused as invalid by an update if two ports have it", func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APINodePortClientError, "is told by a create if two ports have it or another Service does", func(ctx context.Context, cp *check.ControlPlane) {
+		port := cp.FreeNodePorts(ctx, 1)[0]
+		Expect(cp.Create(ctx, check.Service("twice", nodePortsOf(port, port)))).To(check.BeRefused())
+		taken := cp.Arrange(ctx, check.Service("owner", nodePortOf(0))).Spec.Ports[0].NodePort
+		Expect(cp.Create(ctx, check.Service("second", nodePortOf(taken)))).To(check.BeRefused())
+	})
+
+	check.It(spec.APINodePortClientError, "is told by an update if two ports have it", func(ctx context.Context, cp *check.ControlPlane) {
 		svc := cp.Arrange(ctx, check.Service("twice", nodePortsOf(0, 0)))
 		svc.Spec.Ports[1].NodePort = svc.Spec.Ports[0].NodePort
-		Expect(cp.Update(ctx, svc)).To(check.BeInvalid("spec.ports[1].nodePort"))
+		Expect(cp.Update(ctx, svc)).To(check.BeRefused())
 	})
 
 	check.It(spec.APINodePortShared, "may serve several protocols of one port", func(ctx context.Context, cp *check.ControlPlane) {

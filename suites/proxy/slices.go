@@ -231,14 +231,6 @@ var _ = ginkgo.Describe("the ports of generated EndpointSlices", func() {
 		})
 	})
 
-	check.It(spec.ProxyHeadlessTargetPortIgnored, "are those of the Service where it is headless", func(ctx context.Context, net *check.Network) {
-		pods := net.Backends(ctx, "app", net.Node(0))
-		svc := net.Expose(ctx, exposed("headless", selecting("app"), check.Headless()))
-		lists(ctx, net, svc, "a headless Service is created", pods...)
-		// A slice that lists the pod has its ports: nothing is left to wait for.
-		Expect(portsOf(slicesNaming(ctx, net, svc))).To(ConsistOf("tcp 80/TCP", "udp 80/UDP"), "ports of the headless Service")
-	})
-
 	check.It(spec.ProxySliceAppProtocol, "carry the appProtocol of the Service ports", func(ctx context.Context, net *check.Network) {
 		net.Backends(ctx, "app", net.Node(0))
 		custom, plain := check.Port("custom", corev1.ProtocolTCP, 80, check.BackendPort), check.Port("plain", corev1.ProtocolTCP, 81, check.BackendPort)

@@ -174,8 +174,6 @@ func (s *State) ports(pod *corev1.Pod) (ports []discoveryv1.EndpointPort) {
 // targetPort is the number of a Service port at a pod; 0 if the pod does not have the port.
 func (s *State) targetPort(p *corev1.ServicePort, pod *corev1.Pod) int32 {
 	switch target := p.TargetPort; {
-	case s.Service.Spec.ClusterIP == corev1.ClusterIPNone && !s.Faults.On(fault.SliceHeadlessTargetPort):
-		return p.Port
 	case target.Type == intstr.Int && target.IntVal == 0:
 		return p.Port
 	case target.Type == intstr.Int:

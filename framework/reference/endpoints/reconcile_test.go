@@ -191,11 +191,6 @@ func TestEverySliceIsOfOneFamilyAndOneSetOfPorts(t *testing.T) {
 	expect(t, "slices", got, map[string]string{
 		"IPv4 http8080": "pod-1", "IPv6 http8080": "pod-1", "IPv4 http9090": "pod-2", "IPv6 http9090": "pod-2", "IPv4 none": "pod-3", "IPv6 none": "pod-3",
 	})
-	w.Service.Spec.ClusterIP = corev1.ClusterIPNone
-	w.settle(t)
-	for _, s := range w.Existing {
-		expect(t, "port of a headless Service", *s.Ports[0].Port, 80)
-	}
 }
 
 func TestSlicesAreFilledAndKept(t *testing.T) {

@@ -9,7 +9,6 @@ var (
 	DryRunDeleteFrees        = New("dry-run-delete-frees", "a dry-run delete frees the addresses and node ports of the Service", spec.AllocDryRunDeleteKeepsAddress)
 	DryRunOutOfRange         = New("dry-run-out-of-range-accepted", "a dry run accepts an address outside the range", spec.AllocDryRunOutOfRangeRefused)
 	DryRunDuplicate          = New("dry-run-duplicate-accepted", "a dry run accepts an address in use", spec.AllocDryRunDuplicateRefused)
-	DryRunNetworkAddress     = New("dry-run-network-address", "a dry run shows the network address instead of picking one", spec.AllocDryRunUsableAddress)
 	DryRunNodePortTaken      = New("dry-run-node-port-in-use-accepted", "a dry run accepts a node port in use", spec.AllocDryRunNodePortInUseRefused)
 	DryRunNodePortOutOfRange = New("dry-run-node-port-out-of-range-accepted", "a dry run accepts a node port outside the range", spec.AllocDryRunNodePortOutOfRangeRefused)
 )

@@ -35,7 +35,7 @@ var (
 	HealthCheckNotReserved = New("health-check-not-reserved", "health check node ports are free for others",
 		spec.APIHealthCheckNodePortAssigned, spec.APIHealthCheckNodePortChosen, spec.APIHealthCheckNodePortInUse)
 	HealthCheckAnyNumber     = New("health-check-any-number", "a health check node port outside the range is accepted", spec.APIHealthCheckNodePortOutOfRange)
-	HealthCheckServerError   = New("health-check-server-error", "a health check node port that cannot be had is answered with a server error", spec.APIHealthCheckNodePortOutOfRange, spec.APIHealthCheckNodePortInUse)
+	HealthCheckServerError   = New("health-check-server-error", "a health check node port that cannot be had is answered with a server error", spec.APIHealthCheckNodePortClientError)
 	HealthCheckUnneeded      = New("health-check-unneeded", "a health check node port is accepted where it is not needed", spec.APIHealthCheckNodePortUnneeded)
 	HealthCheckNotCleared    = New("health-check-not-cleared", "a health check node port that is no longer needed is not cleared", spec.APIHealthCheckNodePortCleared)
 	HealthCheckUpdateLeaks   = New("health-check-update-leaks", "a health check node port that is no longer needed is not freed", spec.APIHealthCheckNodePortCleared)

@@ -10,6 +10,7 @@ var (
 	NodePortAnyNumber    = New("node-port-any-number", "a node port outside the range is accepted", spec.APINodePortOutOfRange)
 	NodePortTwice        = New("node-port-twice", "a node port of another Service is accepted", spec.APINodePortInUse, spec.AllocNodePortConcurrentStatic)
 	NodePortForTwo       = New("node-port-for-two", "two ports of a Service may have the same node port and protocol", spec.APINodePortDistinct)
+	NodePortServerError  = New("node-port-server-error", "a node port that cannot be had is answered with a server error", spec.APINodePortClientError)
 	NodePortNotShared    = New("node-port-not-shared", "two protocols of a port may not have the same node port", spec.APINodePortShared)
 	NodePortOnClusterIP  = New("node-port-on-cluster-ip", "a node port is stored for type ClusterIP", spec.APINodePortUnneeded)
 	NodePortOnAlias      = New("node-port-on-alias", "a node port is stored for type ExternalName and freed with it", spec.APINodePortUnneeded, spec.APINodePortOwner)

@@ -39,9 +39,7 @@ var (
 	SlicePortsNamedByTarget = New("slice-ports-named-by-target", "ports of generated EndpointSlices are named as the container ports are",
 		spec.ProxySlicePortNames)
 	SliceAppProtocolDropped = New("slice-app-protocol-dropped", "appProtocol is not copied to generated EndpointSlices", spec.ProxySliceAppProtocol)
-	SliceHeadlessTargetPort = New("slice-headless-target-port", "the endpoints of a headless Service are published with its targetPort",
-		spec.ProxyHeadlessTargetPortIgnored)
-	SliceTargetPortOfFirst = New("slice-target-port-of-first", "a named targetPort has the number that the first pod gives it",
+	SliceTargetPortOfFirst  = New("slice-target-port-of-first", "a named targetPort has the number that the first pod gives it",
 		spec.ProxyTargetPortName)
 	SliceTargetPortUnread = New("slice-target-port-unread", "a named targetPort is taken for the Service port", spec.ProxyTargetPortName)
 )

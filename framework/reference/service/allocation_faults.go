@@ -100,12 +100,6 @@ func (t *Transaction) takesNone(family corev1.IPFamily) (ip netip.Addr, decided 
 	switch faults := t.rules.faults; {
 	case faults.On(fault.DynamicMissing):
 		return netip.Addr{}, true, errors.New("name one")
-	case t.dryRun && faults.On(fault.DryRunNetworkAddress):
-		for _, r := range t.rules.ips.ranges {
-			if familyOf(r.Prefix().Addr()) == family {
-				return r.Prefix().Addr(), true, nil
-			}
-		}
 	case faults.On(fault.FullRangeBlocksAll) && t.rules.ips.anyFull(otherFamily(family)):
 		return netip.Addr{}, true, allocator.ErrFull
 	}

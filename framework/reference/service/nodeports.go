@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
@@ -126,6 +127,9 @@ func (r *Rules) takeNamedNodePorts(tx *Transaction, svc, old *corev1.Service) er
 		}
 		if errors.Is(err, allocator.ErrAllocated) && r.faults.On(fault.NodePortTwice) {
 			continue
+		}
+		if err != nil && r.faults.On(fault.NodePortServerError) {
+			return apierrors.NewInternalError(err)
 		}
 		if err != nil {
 			return refuseNodePort(svc, i, err)
