@@ -433,6 +433,7 @@ func (r *kindRun) arguments(i int, kubeconfig, outside string) []string {
 	add("suite", r.Suites...)
 	add("focus", r.Focus...)
 	add("feature", r.Features...)
+	add("profile", r.profiles...)
 	add("expectations", r.expectations)
 	add("implementation", r.declared)
 	add("agent-image", r.agentImage)

@@ -104,7 +104,7 @@ func TestWithoutAContainerEngineTierKindSaysWhatToDo(t *testing.T) {
 func TestArgumentsOfTheProcessThatJudgesCarryTheSelection(t *testing.T) {
 	f := &runFlags{
 		Selection: runner.Selection{Suites: []string{"proxy"}, Focus: []string{"alloc-*", "api-*"}, Features: []string{"Core"}, Slow: true},
-		parallel:  3, reportDir: "out", expectations: "none", declared: "impl.yaml", seed: 7,
+		parallel:  3, reportDir: "out", expectations: "none", declared: "impl.yaml", profiles: []string{"core"}, seed: 7,
 	}
 	f.agentImage = "agent:1"
 	r := &kindRun{runFlags: f, id: "abc", cidrs: []string{"10.96.0.0/24", "10.97.0.0/24,fd00::/112"}}
@@ -115,7 +115,7 @@ func TestArgumentsOfTheProcessThatJudgesCarryTheSelection(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"tier": "cluster", "tier-name": "kind", "kubeconfig": "kc", "service-cidr": "[\"10.97.0.0/24,fd00::/112\"]", "suite": "[proxy]", "focus": "[alloc-*,api-*]",
-		"feature": "[Core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1", "outside": "kc.outside.yaml",
+		"feature": "[Core]", "profile": "[core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1", "outside": "kc.outside.yaml",
 		"report-dir": "out/conformance-abc-2",
 	} {
 		if got := cmd.Flags().Lookup(name).Value.String(); got != want {

@@ -111,6 +111,10 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if err := f.Selection.Validate(check.Declarations()); err != nil {
 		return usage("%w", err)
 	}
+	others := leftOut()
+	if planned == 0 && len(others) > 0 {
+		return usage("no check is left: those of %s are about other ranges than --service-cidr names; leave it out", strings.Join(others, ", "))
+	}
 	if planned == 0 {
 		return usage("no check matches the selection; `conformance list` shows the requirements and their checks")
 	}
@@ -170,6 +174,10 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	fmt.Fprintf(out, "%s: %d checks, suite %s, seed %d\n", title(&what), planned, check.BuildVersion(), f.seed)
 
+	if len(others) > 0 {
+		fmt.Fprintf(out, "left out, for they are about other ranges than --service-cidr names: %s\n", strings.Join(others, ", "))
+	}
+
 	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations}
 	progress := runner.NewProgress(out, terminal, planned)
 	f.sonobuoy.progress.Expect(planned)
@@ -215,6 +223,16 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		return &exitError{code: code}
 	}
 	return nil
+}
+
+// leftOut are the requirements of which the run leaves checks out that are about other ranges.
+func leftOut() (ids []string) {
+	for _, d := range check.Declarations() {
+		if id := string(d.Requirements[0]); d.OtherRanges && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	return ids
 }
 
 // selectsTraffic reports whether a planned check sends traffic.

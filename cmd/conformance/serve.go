@@ -15,8 +15,9 @@ import (
 
 func newServe() *cobra.Command {
 	var (
-		cidrs, address, kubeconfig string
-		faults                     []string
+		cidrs               []string
+		address, kubeconfig string
+		faults              []string
 	)
 	cmd := &cobra.Command{
 		Use:   "serve",
@@ -28,9 +29,12 @@ func newServe() *cobra.Command {
 			if kubeconfig == "" {
 				return usage("name a file for the kubeconfig with --kubeconfig")
 			}
-			ranges, err := parseServiceCIDR(cidrs)
+			if len(cidrs) > 1 {
+				return usage("--service-cidr is given %d times, and one server has one range: join two of different families by a comma", len(cidrs))
+			}
+			ranges, err := parseServiceCIDR(cidrs[0])
 			if err != nil {
-				return usage("--service-cidr %s: %w", cidrs, err)
+				return usage("--service-cidr %s: %w", cidrs[0], err)
 			}
 			set, err := fault.Parse(faults...)
 			if err != nil {
@@ -47,13 +51,13 @@ func newServe() *cobra.Command {
 			if err := server.WriteKubeconfig(kubeconfig); err != nil {
 				return usage("%w", err)
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "serving %s at %s\n  kubectl --kubeconfig %s get services\n", strings.ReplaceAll(cidrs, ",", " and "), server.URL(), kubeconfig)
+			fmt.Fprintf(cmd.OutOrStdout(), "serving %s at %s\n  kubectl --kubeconfig %s get services\n", strings.ReplaceAll(cidrs[0], ",", " and "), server.URL(), kubeconfig)
 			<-cmd.Context().Done()
 			return nil
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16", "Service range; two joined by a comma are dual stack")
+	flags.StringArrayVar(&cidrs, "service-cidr", []string{"10.96.0.0/16"}, "Service range; two joined by a comma are dual stack")
 	flags.StringVar(&address, "address", "127.0.0.1:0", "address to listen on")
 	flags.StringVar(&kubeconfig, "kubeconfig", "conformance.kubeconfig", "file that the kubeconfig is written to when the server is ready")
 	flags.StringSliceVar(&faults, "fault", nil, "deliberate bugs to start the reference with")

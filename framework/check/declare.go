@@ -34,6 +34,9 @@ type Declaration struct {
 	Timeout      time.Duration `json:"-"`
 	Runs         int           `json:"-"` // how often the configured run runs it: once per range, 0 if it is not selected
 
+	// OtherRanges is set when the configured run leaves the check out, because it is about other ranges than those that were asked for.
+	OtherRanges bool `json:"-"`
+
 	Traffic bool `json:"traffic,omitempty"` // it sends traffic, and so needs a data plane
 
 	alone      bool
@@ -187,6 +190,12 @@ func It(id spec.ID, text string, args ...any) {
 	cidrs := d.ServiceCIDRs
 	if len(setup.ServiceCIDRs) > 0 && !d.fixedRange && (len(cidrs) > 0 || d.exclusive) && !d.dualStack {
 		cidrs = setup.ServiceCIDRs
+	}
+	if setup.OnlyServiceCIDRs && len(cidrs) > 0 {
+		if cidrs = slices.DeleteFunc(slices.Clone(cidrs), func(c string) bool { return !slices.Contains(setup.ServiceCIDRs, c) }); len(cidrs) == 0 {
+			declared.OtherRanges = true
+			return
+		}
 	}
 	if len(cidrs) == 0 {
 		cidrs = []string{""}

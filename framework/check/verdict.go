@@ -114,6 +114,8 @@ type Setup struct {
 	// ServiceCIDRs, if set, replace the ranges of every check that can be run on any range. An entry is one range or
 	// two joined by a comma (dual stack).
 	ServiceCIDRs []string
+	// OnlyServiceCIDRs leaves out checks that name other ranges and cannot be run on these: of an example of the documents, or of both families.
+	OnlyServiceCIDRs bool
 	// Slow includes checks that take long (filling a /20 and a /16).
 	Slow bool
 	// Select decides which checks run; nil selects all.

@@ -135,7 +135,7 @@ func (s *Selection) selects(d check.Declaration) bool {
 
 func (s *Selection) setup(c candidate.Candidate, sink check.Sink, runID, version string) check.Setup {
 	return check.Setup{
-		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, Features: s.Features, Profiles: s.Profiles,
+		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, OnlyServiceCIDRs: len(s.Focus) > 0 && len(s.ServiceCIDRs) > 0, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, Features: s.Features, Profiles: s.Profiles,
 		RunID: runID, Version: version,
 	}
 }
