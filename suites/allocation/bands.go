@@ -43,24 +43,32 @@ var _ = ginkgo.Describe("bands", func() {
 		{"fd00:10:96::/64", spec.AllocRangeIPv664},
 	} {
 		check.It(large.id, "gives the last address of "+large.cidr+" to who names it, and dynamic ones from the whole upper band", check.Exclusive(), check.OnServiceCIDR(large.cidr),
+			check.Also(spec.AllocDynamicRandom),
 			func(ctx context.Context, cp *check.ControlPlane) {
 				last := check.BandsOf(cp.CIDR()).Last
-				a := cp.Create(ctx, check.Service("last", check.WithClusterIP(last.String())))
-				Expect(a).To(check.BeAccepted())
-				Expect(clusterIP(a)).To(Equal(last))
-				beRandom(ctx, cp, nil)
+				check.Deciding(func() {
+					a := cp.Create(ctx, check.Service("last", check.WithClusterIP(last.String())))
+					Expect(a).To(check.BeAccepted())
+					Expect(clusterIP(a)).To(Equal(last))
+				}, large.id)
+				// That they come from all over the range is what is said of a /64 itself.
+				if large.id == spec.AllocRangeIPv664 {
+					beRandom(ctx, cp, []spec.ID{large.id}, []spec.ID{large.id}, large.id)
+				} else {
+					beRandom(ctx, cp, []spec.ID{large.id}, []spec.ID{large.id}, spec.AllocDynamicRandom)
+				}
 			})
 	}
 	check.It(spec.AllocDynamicRandom, "hands out addresses of large ranges in no order, from every quarter of the upper band and from no other", check.Exclusive(),
 		check.Also(spec.AllocUpperBandFirst, spec.AllocDynamicInRange), check.OnEachServiceCIDR(check.Matrix(check.FillSlow)...),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			beRandom(ctx, cp, []spec.ID{spec.AllocUpperBandFirst, spec.AllocDynamicInRange}, spec.AllocDynamicRandom)
+			beRandom(ctx, cp, []spec.ID{spec.AllocDynamicInRange}, []spec.ID{spec.AllocUpperBandFirst}, spec.AllocDynamicRandom)
 		})
 })
 
-// beRandom demands that dynamic addresses come in no order, from every quarter of the upper band and from no other. band are the requirements
-// that the last is about, spread those of the rest; none stand for all of the check.
-func beRandom(ctx context.Context, cp *check.ControlPlane, band []spec.ID, spread ...spec.ID) {
+// beRandom demands that dynamic addresses come in no order, from every quarter of the upper band and from no other. inside, band and
+// spread are the requirements of the check that say that they lie in the range, in its upper band, and all over it.
+func beRandom(ctx context.Context, cp *check.ControlPlane, inside, band []spec.ID, spread ...spec.ID) {
 	b := check.BandsOf(cp.CIDR())
 	missed := math.Log(check.FalseAlarm/4) / math.Log(3./4) // of so many none is in one of the four quarters
 	n := max(int(math.Ceil(missed)), check.OrderedBy())
@@ -68,6 +76,11 @@ func beRandom(ctx context.Context, cp *check.ControlPlane, band []spec.ID, sprea
 		ginkgo.Skip("the range " + cp.CIDR().String() + " is too small for a sample")
 	}
 	addrs := sample(ctx, cp, n)
+	check.Deciding(func() {
+		for _, addr := range addrs {
+			Expect(addr).To(check.BeInRange(cp.CIDR()))
+		}
+	}, inside...)
 	check.Deciding(func() {
 		for _, addr := range addrs {
 			Expect(addr).To(check.BeInBand(check.Upper, cp.CIDR()))
@@ -111,7 +124,12 @@ func (f *fill) followBands(places ...spec.ID) {
 	check.Deciding(f.beUsable, spec.AllocDynamicInRange, spec.AllocDynamicNotNetworkOrBroadcast)
 	check.Deciding(f.beFree, spec.AllocDynamicFree)
 	check.Deciding(f.beDistinct, spec.AllocUnique)
-	check.Deciding(f.beUpperThenLower, append(places, spec.AllocUpperBandFirst, spec.AllocLowerBandAfterUpper, spec.AllocBandOffsetFormula)...)
+	order, division := []spec.ID{spec.AllocUpperBandFirst, spec.AllocLowerBandAfterUpper}, append(slices.Clone(places), spec.AllocBandOffsetFormula)
+	if f.isDivided() { // in the right order, so what may be wrong is the place
+		order, division = division, order
+	}
+	check.Deciding(f.beUpperThenLower, order...)
+	check.Deciding(func() {}, division...) // is met where the other is
 	check.Deciding(f.beComplete, append(places, spec.AllocLowerBandAfterUpper)...)
 	check.Deciding(func() { Expect(f.refusal).To(check.BeExhausted()) }, spec.AllocExhaustedRefused)
 }

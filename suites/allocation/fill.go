@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/big"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -133,6 +134,26 @@ func (f *fill) beUpperThenLower() {
 		}
 	}
 	Expect(len(f.all())).To(BeNumerically(">=", upper), "addresses handed out before the range was said to be full; the upper band has %d", upper)
+}
+
+// isDivided reports whether the addresses came in two parts, the higher ones first, be it that they are divided at another place than they should be.
+func (f *fill) isDivided() bool {
+	all := f.all()
+	lowest, highest := slices.Clone(all), slices.Clone(all) // of those up to each place, and of those from it on
+	for i := 1; i < len(all); i++ {
+		if lowest[i-1].Less(lowest[i]) {
+			lowest[i] = lowest[i-1]
+		}
+		if k := len(all) - 1 - i; highest[k].Less(highest[k+1]) {
+			highest[k] = highest[k+1]
+		}
+	}
+	for i := 1; i < len(all); i++ {
+		if highest[i].Less(lowest[i-1]) {
+			return true
+		}
+	}
+	return false
 }
 
 // beComplete demands that every free address was handed out.

@@ -25,10 +25,15 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 		check.Also(spec.AllocNodePortLowerBandAfterUpper, spec.AllocNodePortBandOffset, spec.AllocNodePortExhaustedRefused),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			upper := nodePorts(cp.Arrange(ctx, check.Service("upper", manyPorts(48))))
-			Expect(slices.Sorted(slices.Values(upper))).To(Equal(portsFrom(30016, 48)), "the first 48 node ports that were handed out")
-			lower := nodePorts(cp.Arrange(ctx, check.Service("lower", manyPorts(16))))
-			Expect(slices.Sorted(slices.Values(lower))).To(Equal(portsFrom(30000, 16)), "the next 16 node ports that were handed out")
-			Expect(cp.Create(ctx, check.Service("late", manyPorts(1)))).To(check.BeExhausted())
+			check.Deciding(func() {
+				Expect(slices.Sorted(slices.Values(upper))).To(Equal(portsFrom(30016, 48)), "the first 48 node ports that were handed out")
+			}, spec.AllocNodePortUpperBandFirst, spec.AllocNodePortBandOffset)
+			check.Deciding(func() {
+				a := cp.Create(ctx, check.Service("lower", manyPorts(16)))
+				Expect(a).To(check.BeAccepted())
+				Expect(slices.Sorted(slices.Values(nodePorts(a.Service)))).To(Equal(portsFrom(30000, 16)), "the next 16 node ports that were handed out")
+			}, spec.AllocNodePortLowerBandAfterUpper)
+			check.Deciding(func() { Expect(cp.Create(ctx, check.Service("late", manyPorts(1)))).To(check.BeExhausted()) }, spec.AllocNodePortExhaustedRefused)
 		})
 
 	check.It(spec.AllocNodePortRandom, "hands out node ports in no order", check.NodePorts(fewPorts),

@@ -22,7 +22,7 @@ var (
 		spec.AllocLowerBandAfterUpper, spec.AllocDNSAddressDynamic, spec.AllocExample24Size)
 	LowerBandKept = New("lower-band-kept", "dynamic allocation stays in the lower band once it has begun with it", spec.AllocUpperBandAgain)
 
-	DynamicAscending    = New("dynamic-ascending", "dynamic allocation picks the first free address of a band", spec.AllocDynamicRandom, spec.APIClusterIPRandom)
+	DynamicAscending    = New("dynamic-ascending", "dynamic allocation picks the first free address of a band", spec.AllocDynamicRandom, spec.APIClusterIPRandom, spec.AllocRangeIPv664)
 	DynamicRepeated     = New("dynamic-repeated", "every eighth dynamic address is the one before it", spec.AllocConcurrentDynamic, spec.AllocDynamicFree, spec.AllocUnique)
 	DynamicIgnoresTaken = New("dynamic-ignores-taken", "dynamic allocation picks any address of the upper band, free or not",
 		spec.AllocDynamicFree, spec.AllocDynamicSkipsStatic, spec.AllocUnique)

@@ -6,29 +6,29 @@ import "github.com/service-conformance/conformance/framework/spec"
 var (
 	DuplicateAccepted = New("duplicate-accepted", "an address in use can be named again",
 		spec.AllocDuplicateRefused, spec.AllocUnique, spec.AllocConcurrentStatic, spec.AllocFirstAddressKubernetes, spec.AllocDNSAddressConflict,
-		spec.AllocUpdateToClusterIP)
+		spec.AllocUpdateToClusterIP, spec.APIClusterIPInUse)
 	DynamicMissing = New("dynamic-missing", "a Service has to name its address", spec.AllocDynamicAssigned, spec.AllocClusterIPAssigned)
 	HiddenAddress  = New("hidden-address", "Services that need no address take one that nobody sees", spec.AllocExhaustedOthersUnaffected)
 	LowPortsOnly   = New("low-ports-only", "ports above 32767 are refused", spec.AllocAnyPort)
-	FamilyIgnored  = New("family-without-range-ignored", "an IP family without a range is ignored", spec.AllocNoRangeNoAddress)
+	FamilyIgnored  = New("family-without-range-ignored", "an IP family without a range is ignored", spec.AllocNoRangeNoAddress, spec.APIIPFamiliesNotConfigured)
 
 	RefusedCreateKeepsAddress = New("refused-create-keeps-address", "a create that is refused after allocation keeps its addresses",
-		spec.AllocRefusedCreateLeaksNothing, spec.AllocRefusedDualStackCreateLeaksNothing, spec.AllocNodePortRefusedCreateLeaksNothing)
+		spec.AllocRefusedCreateLeaksNothing, spec.AllocRefusedDualStackCreateLeaksNothing, spec.AllocNodePortRefusedCreateLeaksNothing, spec.APIDualStackUpgradeRefused)
 	RefusedCreateStored     = New("refused-create-stored", "a create that is refused is stored even so", spec.AllocRefusedCreateLeaksNothing, spec.AllocExhaustedRefused)
-	RefusedCreateFreesTaken = New("refused-create-frees-taken", "a create that names an address in use is refused, and frees it", spec.AllocRefusedCreateLeaksNothing)
+	RefusedCreateFreesTaken = New("refused-create-frees-taken", "a create that names an address in use is refused, and frees it", spec.AllocRefusedCreateLeaksNothing, spec.AllocDuplicateRefused)
 	RefusedDualStackKeeps   = New("refused-dual-stack-keeps-address", "a dual-stack create that cannot have one of its addresses keeps the other",
-		spec.AllocRefusedDualStackCreateLeaksNothing)
+		spec.AllocRefusedDualStackCreateLeaksNothing, spec.APIDualStackUpgradeRefused)
 	FailureUnexplained = New("failure-unexplained", "the answer to a create that cannot have an address does not say why", spec.AllocFailureNamed)
 
 	DeleteKeepsAddress = New("delete-keeps-address", "the addresses of a deleted Service stay allocated",
 		spec.AllocDeleteReleases, spec.AllocDeleteCollectionReleases, spec.AllocIPAddressPerClusterIP)
 	UpdateKeepsAddress = New("update-keeps-address", "addresses that an update takes away from a Service stay allocated",
-		spec.AllocExternalNameReleases, spec.AllocDowngradeReleasesSecondary)
+		spec.AllocExternalNameReleases, spec.AllocDowngradeReleasesSecondary, spec.APITypeChange)
 	UpdateAddressNotHeld = New("update-address-not-held", "an address that an update gives to a Service is free for others",
-		spec.AllocUpgradeSecondaryUnique, spec.AllocUpdateToClusterIP)
-	UpdateNeedsAddress = New("update-needs-address", "an update has to repeat the address of the Service", spec.AllocWellKnownStays)
+		spec.AllocUpgradeSecondaryUnique, spec.AllocUpdateToClusterIP, spec.APITypeChangeHoldsClusterIP)
+	UpdateNeedsAddress = New("update-needs-address", "an update has to repeat the address of the Service", spec.AllocWellKnownStays, spec.APITypeChange)
 	UpdateNeedsFree    = New("update-needs-free-address", "an update is refused when no address is free", spec.AllocExhaustedOthersUnaffected)
-	AddressHeldLate    = New("address-held-late", "an address is reserved a moment after its Service can be seen", spec.AllocAddressBeforeService)
+	AddressHeldLate    = New("address-held-late", "an address is reserved a moment after its Service can be seen", spec.AllocAddressBeforeService, spec.AllocDuplicateRefused)
 	FullRangeBlocksAll = New("full-range-blocks-all", "an exhausted range of one IP family keeps the other from being used", spec.AllocDualStackEachFamily)
 	RestartForgets     = New("restart-forgets", "what is allocated is only known to the process and forgotten when it is restarted",
 		spec.AllocRecordSurvivesRestart, spec.AllocNodePortRecordSurvivesRestart, spec.AllocRestartDuringCreates)

@@ -7,7 +7,7 @@ var (
 	LastAddressUnused = New("last-address-unused", "the last usable address of a range is not used",
 		spec.AllocStaticExact, spec.AllocExample24Size, spec.AllocExample24RangeEnd, spec.AllocExample20Size, spec.AllocExample20RangeEnd,
 		spec.AllocExample16Size, spec.AllocExample16RangeEnd, spec.AllocRangeIPv428, spec.AllocRangeIPv429, spec.AllocRangeIPv430,
-		spec.AllocRangeIPv6112108, spec.AllocRangeIPv664)
+		spec.AllocRangeIPv6112108, spec.AllocRangeIPv664, spec.AllocRangeIPv6123)
 	BroadcastUsable = New("broadcast-usable", "the broadcast address of an IPv4 range is used",
 		spec.AllocDynamicNotNetworkOrBroadcast, spec.AllocStaticNetworkOrBroadcast, spec.AllocExample24RangeEnd, spec.AllocExample20RangeEnd,
 		spec.AllocExample16RangeEnd, spec.AllocRangeIPv430)
@@ -25,7 +25,7 @@ var (
 	StaticOnlyUpperBand = New("static-only-upper-band", "addresses of the lower band cannot be named",
 		spec.AllocStaticWholeLowerBand, spec.AllocStaticExact, spec.AllocExample24StaticEnd, spec.AllocExample20StaticEnd, spec.AllocExample16StaticEnd, spec.AllocDNSManifest)
 	TenthAddressReserved = New("tenth-address-reserved", "the tenth address of a range is kept for the DNS Service and given to nobody",
-		spec.AllocDNSAddressNotReserved, spec.AllocDNSManifest, spec.AllocDNSAddressDynamic)
+		spec.AllocDNSAddressNotReserved, spec.AllocDNSManifest, spec.AllocDNSAddressDynamic, spec.AllocStaticWholeLowerBand, spec.AllocLowerBandAfterUpper)
 	StaticOutOfRange = New("static-out-of-range", "addresses outside the range can be named",
 		spec.AllocStaticOutOfRange, spec.AllocStaticNetworkOrBroadcast, spec.AllocRangeIPv43132)
 )

@@ -11,17 +11,17 @@ var (
 
 	ClusterIPNotAssigned = New("cluster-ip-not-assigned", "a Service has a cluster IP only if the client names one",
 		spec.APIClusterIPAssigned, spec.APITypeClusterIP, spec.APITypeNodePort, spec.APITypeLoadBalancer, spec.APIClusterIPFromExternalName, spec.AllocDynamicAssigned)
-	ClusterIPsInOrder = New("cluster-ips-in-order", "cluster IPs are assigned in the order of the range", spec.APIClusterIPRandom, spec.AllocDynamicRandom)
+	ClusterIPsInOrder = New("cluster-ips-in-order", "cluster IPs are assigned in the order of the range", spec.APIClusterIPRandom, spec.AllocDynamicRandom, spec.AllocRangeIPv664)
 	ClusterIPIgnored  = New("cluster-ip-ignored", "the address that the client names is ignored, another one is assigned",
 		spec.APIClusterIPChosen, spec.APIClusterIPsChosen, spec.APIClusterIPFromExternalName, spec.APIClusterIPsFromClusterIP, spec.APIDualStackUpgrade)
 	ClusterIPReplaced = New("cluster-ip-replaced", "an address that cannot be had is replaced by another one",
-		spec.APIClusterIPOutOfRange, spec.APIClusterIPInUse, spec.APIClusterIPsChosen, spec.APIClusterIPFromExternalName, spec.APIDualStackUpgradeRefused)
+		spec.APIClusterIPOutOfRange, spec.APIClusterIPInUse, spec.APIClusterIPsChosen, spec.APIClusterIPFromExternalName, spec.APIDualStackUpgradeRefused, spec.AllocDuplicateRefused, spec.AllocStaticExact, spec.AllocStaticOutOfRange)
 	ClusterIPOtherFamily = New("cluster-ip-other-family", "an address of a family that the cluster does not have is ignored", spec.APIClusterIPOutOfRange)
 	ClusterIPLenient     = New("cluster-ip-lenient", "a cluster IP that is no address is ignored", spec.APIClusterIPSyntax, spec.APIClusterIPsValues)
 	ClusterIPNotStrict   = New("cluster-ip-not-strict", "addresses with leading zeros and IPv4-mapped addresses are taken", spec.APIClusterIPStrict)
 	ClusterIPMutable     = New("cluster-ip-mutable", "an update can change cluster IPs, without any of them being allocated or freed",
 		spec.APIClusterIPImmutable, spec.APIClusterIPsSecondaryImmutable)
-	ClusterIPNotKept = New("cluster-ip-not-kept", "an update has to repeat the cluster IPs", spec.APIClusterIPKept)
+	ClusterIPNotKept = New("cluster-ip-not-kept", "an update has to repeat the cluster IPs", spec.APIClusterIPKept, spec.AllocWellKnownStays, spec.APITypeChange)
 
 	HeadlessAssigned = New("headless-assigned", "a headless Service is assigned a cluster IP like any other",
 		spec.APIClusterIPNone, spec.APIClusterIPsAssigned, spec.APIClusterIPFromExternalName, spec.APITypeChangeHeadless)

@@ -7,10 +7,10 @@ var (
 	IPFamiliesNotShown = New("ip-families-not-shown", "ipFamilies is left empty", spec.APIIPFamiliesDefault, spec.APISingleStack, spec.APIHeadlessFamilies,
 		spec.APIHeadlessSelectorlessFamilies)
 	IPFamiliesDefaultLast = New("ip-families-default-last", "the last range of the cluster decides the default family",
-		spec.APIIPFamiliesDefault, spec.APIHeadlessFamilies, spec.APIHeadlessSelectorlessFamilies)
+		spec.APIIPFamiliesDefault, spec.APIHeadlessFamilies, spec.APIHeadlessSelectorlessFamilies, spec.APISingleStack)
 	IPFamiliesReordered = New("ip-families-reordered", "families that the client names are put into the order of the cluster",
 		spec.APIIPFamiliesChosen, spec.APIClusterIPsOnePerFamily)
-	IPFamiliesIgnored  = New("ip-families-ignored", "the family that the client names is ignored", spec.APIIPFamiliesChosen)
+	IPFamiliesIgnored  = New("ip-families-ignored", "the family that the client names is ignored", spec.APIIPFamiliesChosen, spec.APISingleStack)
 	IPFamiliesUnknown  = New("ip-families-unknown", "a family that the cluster does not have is dropped", spec.APIIPFamiliesNotConfigured, spec.APIIPFamiliesValues)
 	IPFamiliesMerged   = New("ip-families-merged", "a family that is named twice is taken once", spec.APIIPFamiliesAtMostTwo)
 	IPFamiliesRestored = New("ip-families-restored", "an update of the families of a Service is ignored",
@@ -23,8 +23,8 @@ var (
 	IPFamilyPolicyReset        = New("ip-family-policy-reset", "an update without policy makes the Service single-stack", spec.APIIPFamilyPolicyKept)
 	IPFamilyPolicyNotValidated = New("ip-family-policy-not-validated", "any text is taken for a policy", spec.APIIPFamilyPolicyValues)
 	PreferDualStackUnknown     = New("prefer-dual-stack-unknown", "PreferDualStack is not known as a policy", spec.APIIPFamilyPolicyValues, spec.APIPreferDualStack, spec.APIPreferDualStackOnSingleStack)
-	DualStackByDefault         = New("dual-stack-by-default", "a Service that names no policy gets PreferDualStack", spec.APIIPFamilyPolicyDefault)
-	SingleStackGetsBoth        = New("single-stack-gets-both", "a SingleStack Service gets both families of a dual-stack cluster", spec.APISingleStack)
+	DualStackByDefault         = New("dual-stack-by-default", "a Service that names no policy gets PreferDualStack", spec.APIIPFamilyPolicyDefault, spec.APIIPFamiliesDefault)
+	SingleStackGetsBoth        = New("single-stack-gets-both", "a SingleStack Service gets both families of a dual-stack cluster", spec.APISingleStack, spec.APIIPFamiliesDefault)
 	DualStackNotCompleted      = New("dual-stack-not-completed", "a dual-stack Service gets only the families that it names",
 		spec.APIPreferDualStack, spec.APIRequireDualStack, spec.APIDualStackCompletesFamilies, spec.APIDualStackUpgrade, spec.APIIPFamiliesDefault,
 		spec.APIHeadlessSelectorlessFamilies)

@@ -33,7 +33,7 @@ var (
 	PatchFromCache          = New("patch-from-cache", "patches start from the state that the first patch of a Service has seen", spec.APIConcurrentPatches)
 	PreconditionsIgnored    = New("preconditions-ignored", "the preconditions of a deletion are ignored", spec.APIDeletePreconditions)
 
-	NotReadyLost        = New("publish-not-ready-lost", "publishNotReadyAddresses of a new Service is not stored", spec.APISpecPreserved)
+	NotReadyLost        = New("publish-not-ready-lost", "publishNotReadyAddresses of a new Service is not stored", spec.APISpecPreserved, spec.APIPublishNotReadyAddresses)
 	UpdateMerges        = New("update-merges", "an update keeps the selector and the external IPs that it leaves out", spec.APIUpdateReplaces)
 	UnknownFieldsStored = New("unknown-fields-stored", "unknown fields are kept in an annotation", spec.APIUnknownFieldDropped)
 

@@ -15,7 +15,7 @@ var (
 	AffinityLostOnChange = New("affinity-lost-on-change", "A change of the Service moves all clients.",
 		spec.ProxyAffinityClientIP)
 	AffinityByEndpointCount = New("affinity-lost-with-new-endpoints", "Another endpoint moves all clients.",
-		spec.ProxyAffinityBackendAdded)
+		spec.ProxyAffinityBackendAdded, spec.ProxyAffinityClientIP)
 	AffinityToLostEndpoint = New("affinity-to-lost-endpoint", "A client stays with an endpoint that is gone or unready.",
 		spec.ProxyAffinityBackendLost)
 	AffinityNeverExpires = New("affinity-never-expires", "The sticky time never ends.",

@@ -41,7 +41,7 @@ var (
 	SliceAppProtocolDropped = New("slice-app-protocol-dropped", "appProtocol is not copied to generated EndpointSlices", spec.ProxySliceAppProtocol)
 	SliceTargetPortOfFirst  = New("slice-target-port-of-first", "a named targetPort has the number that the first pod gives it",
 		spec.ProxyTargetPortName)
-	SliceTargetPortUnread = New("slice-target-port-unread", "a named targetPort is taken for the Service port", spec.ProxyTargetPortName)
+	SliceTargetPortUnread = New("slice-target-port-unread", "a named targetPort is taken for the Service port", spec.ProxyTargetPortName, spec.ProxySlicePortNames)
 )
 
 // Conditions of generated endpoints.

@@ -13,7 +13,7 @@ var (
 	MergedChangesLost = New("merged-changes-lost", "Of many changes at a time, those that were merged are lost.",
 		spec.ProxySyncMergesChanges, spec.ProxySyncMinPeriodDelay)
 	ProgrammedLate = New("changes-programmed-late", "A change waits for the next periodic sync.",
-		spec.ProxySyncMinPeriodDelay)
+		spec.ProxySyncMinPeriodDelay, spec.ProxySyncMinPeriodDefault)
 	PeriodicSyncMissing = New("periodic-sync-missing", "Nothing is programmed unless something changes.",
 		spec.ProxySyncPeriodInterference, spec.ProxyIPVSPeriodicSync, spec.ProxyIPVSDesiredState)
 	FlushNotRepaired = New("flushed-rules-not-repaired", "Rules that somebody has flushed do not come back.",

@@ -11,7 +11,7 @@ var (
 	TerminatingMixed = New("terminating-mixed-with-ready", "Terminating endpoints get connections beside ready ones.",
 		spec.ProxyTerminatingAvoided)
 	FinishedUsed = New("finished-endpoint-used", "Endpoints that no longer serve are a last resort too.",
-		spec.ProxyTerminatingLocalUsed, spec.ProxyTerminatingClusterUsed)
+		spec.ProxyTerminatingLocalUsed, spec.ProxyTerminatingClusterUsed, spec.ProxyPolicyReadyBackends)
 	TerminatingCut = New("terminating-connections-cut", "Connections to a pod are cut when it begins to terminate.",
 		spec.ProxyTerminatingConnectionsKept)
 	DrainIgnored = New("drain-ignored", "The health check of a node that is about to go does not fail.",

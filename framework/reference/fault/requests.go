@@ -42,7 +42,7 @@ var (
 	ContinueRestarts    = New("continue-restarts", "an invalid continue token begins the list again", spec.APIListContinueInvalid)
 
 	WatchAllAdded        = New("watch-all-added", "a watch calls every change ADDED", spec.APIWatchEvents)
-	WatchRepeats         = New("watch-repeats", "a watch delivers the change with the resourceVersion that it begins from", spec.APIWatchFromVersion)
+	WatchRepeats         = New("watch-repeats", "a watch delivers the change with the resourceVersion that it begins from", spec.APIWatchFromVersion, spec.APIWatchEvents)
 	WatchWithoutInitial  = New("watch-without-initial", "a watch without a resourceVersion begins with the next change", spec.APIWatchInitial)
 	WatchSelectorOfAdded = New("watch-selector-of-added", "a watch with a selector calls it MODIFIED when a Service ceases to match", spec.APIWatchSelector)
 
