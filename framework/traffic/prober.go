@@ -75,7 +75,7 @@ func newConnection() *connection { return &connection{turn: make(chan struct{}, 
 // source address is local; the kernel chooses one if it is invalid. A context that ends makes the shots that are left Broken.
 //
 // A named connection (of the same client and protocol) that was broken stays so: every further shot on it is Reset. One
-// that could not be established is tried again by the next shot.
+// that could not be established is tried again by the next shot, as is a socket of UDP that was aborted.
 func (p *Prober) Send(ctx context.Context, in Namespace, probe candidate.Probe, local netip.Addr) []candidate.Outcome {
 	if probe.Timeout == 0 {
 		probe.Timeout = candidate.DefaultProbeTimeout
@@ -148,7 +148,27 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 		defer p.release(c)
 	}
 	defer c.socket.use(ctx, probe.Timeout)()
-	return c.exchange(probe, o)
+	err = c.exchange(probe, o)
+	if probe.Protocol == corev1.ProtocolUDP && aborted(err) {
+		// The socket is of no use any more. What uses UDP opens another one then, as it does after any error.
+		defer p.forsake(c)
+		return networkError{unix.ECONNREFUSED}
+	}
+	return err
+}
+
+// aborted reports whether a datagram socket has met its end by somebody on this machine: a balancer that works at sockets ends the flows to an endpoint that is gone
+// (SOCK_DESTROY, udp_abort in net/ipv4/udp.c of Linux). The kernel tells it once, and from then on that the socket is not connected.
+func aborted(err error) bool {
+	return errors.Is(err, networkError{unix.ECONNABORTED}) || errors.Is(err, networkError{unix.EDESTADDRREQ})
+}
+
+// forsake closes the socket of a connection, so that the next shot on it opens another one.
+func (p *Prober) forsake(c *connection) {
+	p.release(c)
+	p.mu.Lock()
+	c.socket = nil
+	p.mu.Unlock()
 }
 
 // connection returns the connection that the probe names, or a new one.

@@ -17,6 +17,7 @@ import (
 	"sync"
 	"testing"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 	corev1 "k8s.io/api/core/v1"
@@ -159,6 +160,35 @@ func TestUnreachable(t *testing.T) {
 		}
 		if got := classify(fmt.Errorf("bind: %w", errno)); got != candidate.Broken {
 			t.Errorf("%v of this machine is %s", errno, got)
+		}
+	}
+}
+
+// TestAbortedDatagramSocket: a socket that somebody disconnects is an answer, and the next shot has another one.
+func TestAbortedDatagramSocket(t *testing.T) {
+	_, ports := serve(t, udp)
+	for _, a := range families() {
+		p := newProber(t)
+		probe := candidate.Probe{To: to(a, ports[0]), Protocol: udp, Connection: "a", Timeout: patient}
+		want(t, send(t, p, probe), candidate.Answered)
+		c, err := p.connection(&probe)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.socket.raw.Control(func(fd uintptr) {
+			nobody := unix.RawSockaddr{Family: unix.AF_UNSPEC}
+			if _, _, errno := unix.Syscall(unix.SYS_CONNECT, fd, uintptr(unsafe.Pointer(&nobody)), unsafe.Sizeof(nobody)); errno != 0 {
+				t.Error("disconnect:", errno)
+			}
+		}); err != nil {
+			t.Fatal(err)
+		}
+		want(t, send(t, p, probe), candidate.Refused)
+		want(t, send(t, p, probe), candidate.Answered)
+	}
+	for _, errno := range []unix.Errno{unix.ECONNABORTED, unix.EDESTADDRREQ} {
+		if !aborted(fmt.Errorf("recvfrom: %w", networkError{errno})) {
+			t.Errorf("%v is not taken for the end of a socket", errno)
 		}
 	}
 }

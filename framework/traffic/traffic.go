@@ -9,7 +9,8 @@
 // A Prober sends the shots of candidate.Probe and classifies what they meet as candidate.Result says:
 //
 //   - Answered is a complete answer of a Server, or one of anybody else, which names no pod; with Path one of HTTP, whoever gives it.
-//   - Refused is ECONNREFUSED: a TCP reset in answer to SYN, or ICMP port unreachable.
+//   - Refused is ECONNREFUSED: a TCP reset in answer to SYN, or ICMP port unreachable. So is the end of a UDP socket that something on the
+//     machine aborts (ECONNABORTED, then EDESTADDRREQ): a balancer that works at sockets tells so that an endpoint is gone.
 //   - Unreachable is every other error that ICMP, a route or a filter makes of a destination.
 //   - Dropped is silence for the timeout, be it in answer to the first packet or on an established connection. Progress (a connection is
 //     established, a part of an answer has come) begins it anew. The socket is looked at once more after the timeout, so that a prober
