@@ -12,6 +12,7 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/runner"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -152,8 +153,9 @@ func (i *implementation) read(root *yaml.Node) error {
 	if err != nil {
 		return err
 	}
+	claims := runner.Selection{Features: i.Features, Profiles: i.Profiles}
 	for _, name := range declared {
-		if f := declaredOf[spec.Declarable(name.Value)]; f != "" && !i.claims(f) {
+		if f := declaredOf[spec.Declarable(name.Value)]; f != "" && !claims.Claims(f) {
 			return wrong(name, "%s is declared, but the feature %s is not claimed", name.Value, f)
 		}
 	}
@@ -196,11 +198,6 @@ func (i *implementation) declare(name, value *yaml.Node) error {
 	}
 	i.Declarations[d] = value.Value
 	return nil
-}
-
-// claims reports whether an optional feature is claimed.
-func (i *implementation) claims(feature string) bool {
-	return (len(i.Features) == 0 || slices.Contains(i.Features, feature)) && (len(i.Profiles) == 0 || slices.Contains(i.Profiles, spec.Profile(feature)))
 }
 
 // declared is a candidate with what its vendor says of it.

@@ -160,7 +160,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if says != nil {
 		c = declared{c, says}
 	}
-	c = askAdmission(ctx, out, c)
+	c = askAdmission(ctx, out, c, f.Selection.Claims)
 	what := c.Describe()
 	if f.expectations == "" && len(what.Faults) == 0 {
 		if expectations, err = report.PublishedExpectations(&what); err != nil {

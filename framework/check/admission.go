@@ -29,6 +29,8 @@ func trials() []trial {
 		{spec.FeatureExternalName, Service("trial", With(func(s *corev1.Service) {
 			s.Spec.Type, s.Spec.ExternalName = corev1.ServiceTypeExternalName, "example.com"
 		}))},
+		{spec.FeatureHeadlessService, Service("trial", Headless())},
+		{spec.FeatureSessionAffinity, Service("trial", With(func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP }))},
 	}
 }
 
@@ -39,7 +41,9 @@ type trial struct {
 
 // FindAdmission asks a candidate what its admission does to Services, by dry runs in a namespace of its own, which it removes. It belongs before a run: an API server
 // that adds what it should not would be taken for one with such an admission, which is why what was found is told.
-func FindAdmission(ctx context.Context, c candidate.Candidate, traffic bool) (found *candidate.Admission, err error) {
+//
+// accepted are the features whose Services the API server takes, of those that were tried.
+func FindAdmission(ctx context.Context, c candidate.Candidate, traffic bool) (found *candidate.Admission, accepted []string, err error) {
 	what := c.Describe()
 	var lease candidate.ControlPlane
 	if traffic { // one that the run needs in any case
@@ -48,12 +52,12 @@ func FindAdmission(ctx context.Context, c candidate.Candidate, traffic bool) (fo
 		lease, err = c.ControlPlane(ctx, candidate.Request{})
 	}
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	defer lease.Release()
 	cp, err := newControlPlane(lease, &Declaration{Name: "admission"}, "", &what)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	name := "conformance-admission-" + strings.ToLower(rand.Text()[:6])
 	cp.spaces = []string{name}
@@ -66,22 +70,25 @@ func FindAdmission(ctx context.Context, c candidate.Candidate, traffic bool) (fo
 	}()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: "admission"}}}
 	if _, err := candidate.Create(ctx, cp.core.Namespaces(), ns); err != nil {
-		return nil, fmt.Errorf("create namespace %s: %w", name, err)
+		return nil, nil, fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	found = &candidate.Admission{}
 	for _, t := range trials() {
 		a, err := cp.roundTrip(ctx, http.MethodPost, "/api/v1/namespaces/"+name+"/services", "application/json", encode(t.service), []RequestOption{DryRun()})
 		switch {
 		case err != nil:
-			return nil, err
+			return nil, nil, err
 		case a.Accepted() && a.Service != nil:
+			if t.feature != "" {
+				accepted = append(accepted, t.feature)
+			}
 			found.Labels = keysBeside(found.Labels, a.Service.Labels, t.service.Labels)
 			found.Annotations = keysBeside(found.Annotations, a.Service.Annotations, t.service.Annotations)
 			if t.service.Spec.Type != corev1.ServiceTypeLoadBalancer { // whose finalizers are those of whoever makes load balancers
 				found.Finalizers = union(found.Finalizers, a.Service.Finalizers)
 			}
 		case t.feature == "":
-			return nil, fmt.Errorf("a plain Service is refused: %s", a)
+			return nil, nil, fmt.Errorf("a plain Service is refused: %s", a)
 		case refusedByAdmission(a) || refusedByPolicy(a):
 			if found.Refused == nil {
 				found.Refused = map[string]string{}
@@ -90,9 +97,9 @@ func FindAdmission(ctx context.Context, c candidate.Candidate, traffic bool) (fo
 		}
 	}
 	if found.Nothing() {
-		return nil, nil
+		return nil, accepted, nil
 	}
-	return found, nil
+	return found, accepted, nil
 }
 
 // keysBeside adds the keys of what was stored that were not sent.

@@ -67,7 +67,7 @@ func find(t *testing.T, admit func(*corev1.Service) (int, string)) (*candidate.A
 	a := &administered{admit: admit}
 	a.server = httptest.NewServer(a)
 	t.Cleanup(a.server.Close)
-	found, err := FindAdmission(t.Context(), a, false)
+	found, _, err := FindAdmission(t.Context(), a, false)
 	return found, err, a
 }
 

@@ -54,6 +54,11 @@ type Options struct {
 	Sink check.Sink
 }
 
+// Claims reports whether an optional feature is claimed.
+func (s *Selection) Claims(feature string) bool {
+	return (len(s.Features) == 0 || slices.Contains(s.Features, feature)) && (len(s.Profiles) == 0 || slices.Contains(s.Profiles, spec.Profile(feature)))
+}
+
 // Validate finds names in the selection that mean nothing. declarations are all checks.
 func (s *Selection) Validate(declarations []check.Declaration) error {
 	var problems []error
