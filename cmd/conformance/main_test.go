@@ -108,6 +108,7 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 		{"serve --kubeconfig no/such/folder/kc", "no/such/folder"},
 		{"selftest --fault nope", `unknown fault "nope"`},
 		{"selftest --parallel 0", "must be positive"},
+		{"selftest --write x.md --quick", "leave out --quick"},
 		{"lab build --kubernetes-version latest", "latest"},
 		{"lab up --service-cidr x", "is not a range"},
 		{"lab up --proxy-mode userspace", "unknown proxy mode"},

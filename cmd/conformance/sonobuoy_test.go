@@ -248,7 +248,7 @@ func TestSonobuoyGetsAnInterruptedRun(t *testing.T) {
 			panic(http.ErrAbortHandler)
 		}
 	}})
-	args := "run --sonobuoy --tier cluster --focus api-* --expectations none --parallel 1 --seed 7 --kubeconfig " + cluster.kubeconfig
+	args := "run --sonobuoy --tier cluster --focus api-* --expectations none --parallel 1 --seed 11 --kubeconfig " + cluster.kubeconfig
 	cmd := exec.CommandContext(t.Context(), os.Args[0], strings.Fields(args)...)
 	cmd.Env = append(os.Environ(), asProgram+"=1")
 	var said bytes.Buffer

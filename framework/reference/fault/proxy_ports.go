@@ -29,9 +29,9 @@ var (
 	NodePortNotServed = New("node-port-not-served", "Node ports are not served.",
 		spec.ProxyNodePortReachable, spec.ProxyNodePortSameEndpoints, spec.ProxyDualStackNodePorts, spec.ProxyNodePortEveryNode, spec.ProxyNodePortAddresses, spec.ProxyNftablesNodePortsPrimary)
 	NodePortOnOneNode = New("node-port-on-one-node", "Node ports are served on one node only.",
-		spec.ProxyNodePortEveryNode)
+		spec.ProxyNodePortEveryNode, spec.ProxyNodePortReachable)
 	NodePortOnBackendNodes = New("node-port-on-backend-nodes-only", "A node without an endpoint does not serve the node port.",
-		spec.ProxyNodePortEveryNode, spec.ProxyNodePortSameEndpoints)
+		spec.ProxyNodePortEveryNode, spec.ProxyNodePortSameEndpoints, spec.ProxyNodePortReachable)
 	NodePortOfFirstOnly = New("node-port-of-first-port-only", "Only the first port of a Service has its node port served.",
 		spec.ProxyNodePortSameEndpoints, spec.ProxyNodePortReachable, spec.ProxyNodePortEveryNode)
 	NoMasquerade = New("node-port-client-address-kept", "The endpoint sees the client's address under policy Cluster too, so that replies of other nodes are lost.",
