@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: conformance build test lab lab-proxy kind lab-repeat selftest verify generate fuzz bench lint cross clean
+.PHONY: conformance build test lab lab-proxy candidates-kine kind lab-repeat selftest verify generate fuzz bench lint cross clean
 
 ## conformance: build, run everything on the reference, print the verdict and where the reports are
 conformance: build
@@ -28,6 +28,10 @@ lab: build
 PROXY_MODES ?= iptables nftables
 lab-proxy: build
 	for m in $(PROXY_MODES); do $(BIN) run --tier lab --suite proxy --proxy-mode $$m --report-dir $(REPORT_DIR)/lab-$$m || exit $$?; done
+
+## candidates-kine: allocation and apischema on the real API server with kine and SQLite for etcd; fails on any other deviation than on etcd (needs a C compiler)
+candidates-kine:
+	REPORT_DIR=$(REPORT_DIR)/candidates hack/candidates/kine-sqlite/run.sh
 
 ## kind: all suites on a kind cluster for each of SERVICE_CIDRS, of NODE_IMAGE or kind's own (needs a Docker engine)
 SERVICE_CIDRS ?= 10.96.0.0/24

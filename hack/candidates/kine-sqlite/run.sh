@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Judges kube-apiserver on kine with SQLite instead of etcd. Needs a C compiler for SQLite. Arguments go to `conformance run`.
+set -euo pipefail
+cd "$(dirname "$0")/../../.."
+version=v0.17.5
+kine=${XDG_CACHE_HOME:-$HOME/.cache}/conformance/candidates/kine-$version
+if ! [ -x "$kine/kine" ]; then
+  mkdir -p "$kine"
+  GOBIN=$kine CGO_ENABLED=1 nice go install -trimpath "github.com/k3s-io/kine@$version"
+fi
+make -s build
+exec bin/conformance run --tier lab --suite allocation,apischema --report-dir "${REPORT_DIR:-conformance-report}/kine-sqlite" \
+  --etcd-command "$kine/kine --listen-address={endpoint} --metrics-bind-address=0 '--endpoint=sqlite://{data}/state.db?_journal=WAL&cache=shared&_busy_timeout=30000&_txlock=immediate'" "$@"
