@@ -24,3 +24,15 @@ func OrderedBy() int {
 	}
 	return n
 }
+
+// TrialsWithin returns a number of independent trials after which the share of an event of probability p differs from p by no more than t (0 < t < p, p+t < 1), on
+// either side, in none of so many demands of one side, except with a probability below FalseAlarm (Chernoff's bound).
+func TrialsWithin(p, t float64, sides int) int {
+	rate := min(divergence(p+t, p), divergence(p-t, p))
+	return int(math.Ceil(math.Log(float64(sides)/FalseAlarm) / rate))
+}
+
+// divergence is how unlikely a share q is where the probability is p: n trials have it, or one further from p, with a probability of at most exp(-n·divergence).
+func divergence(q, p float64) float64 {
+	return q*math.Log(q/p) + (1-q)*math.Log((1-q)/(1-p))
+}

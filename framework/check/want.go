@@ -85,12 +85,19 @@ func AnsweredByEach(pods ...candidate.Pod) Want {
 }
 
 // Evenly demands that the shots are answered by the pods, each with the same probability at random. Shares may differ from
-// even by what FalseAlarm allows (Hoeffding's bound over all pods); with this many shots that is half of an even share, so a pod with twice its share or with none is always found.
-func Evenly(pods ...candidate.Pod) Want {
+// even by half of an even share; it takes so many shots that FalseAlarm allows no more. A pod with twice its share or with none is always found.
+func Evenly(pods ...candidate.Pod) Want { return shared(pods, 1.0/2) }
+
+// Equally demands the same, with shares that differ from even by a quarter of an even share at most: it takes some four times as many shots.
+func Equally(pods ...candidate.Pod) Want { return shared(pods, 1.0/4) }
+
+func shared(pods []candidate.Pod, within float64) Want {
+	if len(pods) < 2 {
+		return AnsweredBy(pods...)
+	}
 	n := float64(len(pods))
-	// P(|share - 1/n| > t) <= 2 exp(-2 shots t²) for each pod; t is half of an even share.
-	t := 1 / (2 * n)
-	shots := int(math.Ceil(math.Log(2*n/FalseAlarm) / (2 * t * t)))
+	t := within / n
+	shots := TrialsWithin(1/n, t, 2*len(pods))
 	still := AnsweredBy(pods...)
 	return Want{Still: &still, Text: fmt.Sprintf("answered evenly by %s (share %.2f ± %.2f)", names(pods), 1/n, t), Shots: shots, Met: func(os []candidate.Outcome) bool {
 		count := map[candidate.PodName]int{}

@@ -359,3 +359,22 @@ func TestBothCombines(t *testing.T) {
 		t.Error("the second look leaves a demand out")
 	}
 }
+
+// A proxy that offers a connection to each endpoint with the same probability in turn, and gives the rest to the last, shows at three endpoints.
+func TestEquallyRefusesTheRestForTheLast(t *testing.T) {
+	pods := podsNamed(3)
+	w := Equally(pods...)
+	r := rand.New(rand.NewPCG(3, 9))
+	refused := 0
+	for range draws {
+		if !w.Met(drawn(r, w.Shots, pods, func(i int) float64 { return []float64{3.0 / 9, 2.0 / 9, 4.0 / 9}[i] })) {
+			refused++
+		}
+		if os := drawn(r, w.Shots, pods, func(int) float64 { return 1.0 / 3 }); !w.Met(os) {
+			t.Fatalf("equal shares are refused: %s", describe(os))
+		}
+	}
+	if refused*1000 < draws*999 {
+		t.Errorf("the last of three pods has 4 of 9: refused in %d of %d draws", refused, draws)
+	}
+}

@@ -614,6 +614,8 @@ const (
 	ProxyNodePortFromCluster         ID = "proxy-nodeport-from-cluster"
 	ProxyPoliciesIndependent         ID = "proxy-policies-independent"
 	ProxyHealthCheckLocalEndpoints   ID = "proxy-health-check-local-endpoints"
+	ProxyHealthCheckPortCloses       ID = "proxy-health-check-port-closes"
+	ProxyHealthCheckPortFollows      ID = "proxy-health-check-port-follows"
 	ProxyHealthCheckResponse         ID = "proxy-health-check-response"
 	ProxyTopologyMayModify           ID = "proxy-topology-may-modify"
 	ProxyTopologyHintsUsed           ID = "proxy-topology-hints-used"

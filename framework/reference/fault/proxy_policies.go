@@ -8,6 +8,8 @@ var (
 		spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints, spec.ProxyClusterIPSpreads)
 	BalancedUnevenly = New("balanced-unevenly", "One endpoint gets most of the connections.",
 		spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints, spec.ProxyIptablesRandom)
+	LastGetsRest = New("last-endpoint-gets-the-rest", "Each endpoint is offered the connection with the same probability in turn, and the last one gets what is left.",
+		spec.ProxyInternalClusterAllEndpoints)
 	InternalLocalIgnored = New("internal-local-ignored", "internalTrafficPolicy Local is ignored.",
 		spec.ProxyInternalLocalNodeEndpoints, spec.ProxyInternalLocalDrops, spec.ProxyPoliciesIndependent, spec.ProxyDualStackPolicies)
 	InternalLocalFallsBack = New("internal-local-falls-back", "internalTrafficPolicy Local falls back to other nodes.",
@@ -42,6 +44,12 @@ var (
 		spec.ProxyHealthCheckResponse)
 	HealthCheckWrongCount = New("health-check-miscounts", "The answer of the health check counts one endpoint too many.",
 		spec.ProxyHealthCheckResponse)
+	HealthCheckPortKept = New("health-check-port-kept-by-deleted", "The health check node port of a deleted Service stays open.",
+		spec.ProxyHealthCheckPortCloses)
+	HealthCheckPortUnneeded = New("health-check-port-kept-unneeded", "The health check node port of a Service that no longer has one stays open.",
+		spec.ProxyHealthCheckPortCloses)
+	HealthCheckPortFirst = New("health-check-port-first-only", "The first health check node port of a Service stays its only one.",
+		spec.ProxyHealthCheckPortFollows)
 	HintsIgnored = New("hints-ignored", "Topology hints are ignored.",
 		spec.ProxyTopologyHintsUsed, spec.ProxyTrafficDistributionSameZone, spec.ProxyTrafficDistributionSameNode)
 	HintsUsedWhenIncomplete = New("incomplete-hints-used", "Hints are used although an endpoint has none.",

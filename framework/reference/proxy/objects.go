@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
@@ -23,6 +24,8 @@ type Objects struct {
 	byTarget   map[target][]*destination
 	virtualIPs map[netip.Addr]bool // those that there are
 	healths    map[int]*service    // by health check node port
+
+	firstHealths map[types.UID]int // for a fault
 }
 
 // ServiceLabel names the Service of an EndpointSlice.
@@ -101,7 +104,48 @@ func NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv
 			o.healths[int(svc.Spec.HealthCheckNodePort)] = s
 		}
 	}
+	o.keepHealths(earlier)
 	return o
+}
+
+// keepHealths is where faults keep health check node ports open that were open earlier.
+func (o *Objects) keepHealths(earlier *Objects) {
+	if o.faults.On(fault.HealthCheckPortFirst) {
+		o.onFirstHealth(earlier)
+	}
+	if earlier == nil || !o.faults.On(fault.HealthCheckPortKept) && !o.faults.On(fault.HealthCheckPortUnneeded) {
+		return
+	}
+	now := map[types.UID]*service{}
+	for _, s := range o.services {
+		now[s.UID] = s
+	}
+	for port, s := range earlier.healths {
+		is := now[s.UID]
+		switch {
+		case o.healths[port] != nil:
+		case is == nil && o.faults.On(fault.HealthCheckPortKept):
+			o.healths[port] = s
+		case is != nil && is.Spec.HealthCheckNodePort == 0 && o.faults.On(fault.HealthCheckPortUnneeded):
+			o.healths[port] = is
+		}
+	}
+}
+
+// onFirstHealth leaves every Service on the first health check node port that it ever had.
+func (o *Objects) onFirstHealth(earlier *Objects) {
+	o.firstHealths = map[types.UID]int{}
+	for _, s := range o.services {
+		port := int(s.Spec.HealthCheckNodePort)
+		if earlier != nil && earlier.firstHealths[s.UID] != 0 {
+			delete(o.healths, port)
+			if o.firstHealths[s.UID] = earlier.firstHealths[s.UID]; port != 0 {
+				o.healths[o.firstHealths[s.UID]] = s
+			}
+		} else if port != 0 {
+			o.firstHealths[s.UID] = port
+		}
+	}
 }
 
 // proxied reports whether this proxy serves the Service.

@@ -21,6 +21,14 @@ func (n *Node) choose(p *Packet, sp *servicePort, among []*Endpoint, random *ran
 			}
 		}
 	}
+	if !n.ipvs() && n.faults.On(fault.LastGetsRest) {
+		for _, e := range among[:len(among)-1] {
+			if random.IntN(len(among)) == 0 {
+				return e
+			}
+		}
+		return among[len(among)-1]
+	}
 	if !n.ipvs() {
 		return among[random.IntN(len(among))]
 	}

@@ -1,0 +1,92 @@
+package proxy
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// noHealth demands that nobody answers for the health of the Service. Somebody else may have been given the port meanwhile, and answer.
+func noHealth(svc *corev1.Service) check.Want {
+	return check.Want{Text: "no health check of Service " + svc.Name, Shots: 1, Silent: true, Met: func(os []candidate.Outcome) bool {
+		return !slices.ContainsFunc(os, func(o candidate.Outcome) bool {
+			return o.Result == candidate.Answered && o.Pod.Name == "" && !ofAnother(o.HTTP, svc)
+		})
+	}}
+}
+
+// ofAnother reports whether the answer is the health of another Service.
+func ofAnother(a *candidate.HTTPAnswer, svc *corev1.Service) bool {
+	var body struct {
+		Service struct{ Namespace, Name string }
+	}
+	return a != nil && json.Unmarshal([]byte(a.Body), &body) == nil && body.Service.Name != "" &&
+		(body.Service.Namespace != svc.Namespace || body.Service.Name != svc.Name)
+}
+
+// healthOfAll is the health check of the Service at every node: served, with so many local endpoints, or not at all.
+func healthOfAll(net *check.Network, svc *corev1.Service, served bool, local ...int) (cases []check.Case) {
+	ginkgo.GinkgoHelper()
+	for i, n := range local {
+		want := health(n)
+		if !served {
+			want = noHealth(svc)
+		}
+		cases = append(cases, healthAt(net, i, svc, want))
+	}
+	return cases
+}
+
+var _ = ginkgo.Describe("the port of the health check", func() {
+	for _, c := range []struct {
+		when string
+		end  func(context.Context, *check.Network, *corev1.Service)
+	}{
+		{"the Service is deleted", func(ctx context.Context, net *check.Network, svc *corev1.Service) { net.Unexpose(ctx, svc.Name) }},
+		{"the type becomes ClusterIP", func(ctx context.Context, net *check.Network, svc *corev1.Service) {
+			net.Change(ctx, svc.Name, `{"spec":{"type":"ClusterIP","externalTrafficPolicy":null,"healthCheckNodePort":null,"loadBalancerClass":null,"allocateLoadBalancerNodePorts":null}}`)
+		}},
+		{"externalTrafficPolicy becomes Cluster", func(ctx context.Context, net *check.Network, svc *corev1.Service) {
+			net.Change(ctx, svc.Name, `{"spec":{"externalTrafficPolicy":"Cluster","healthCheckNodePort":null}}`)
+		}},
+	} {
+		check.It(spec.ProxyHealthCheckPortCloses, "closes on every node when "+c.when,
+			func(ctx context.Context, net *check.Network) {
+				lopsided(ctx, net, "app")
+				svc := net.Expose(ctx, exposed("app", balanced(), externalLocal))
+				net.Expect(ctx, "the Service is created", healthOfAll(net, svc, true, 2, 1, 0)...)
+				c.end(ctx, net, svc)
+				net.Expect(ctx, c.when, healthOfAll(net, svc, false, 2, 1, 0)...)
+			})
+	}
+
+	check.It(spec.ProxyHealthCheckPortFollows, "is another one on every node when the Service is given another one",
+		func(ctx context.Context, net *check.Network) {
+			lopsided(ctx, net, "app")
+			first := net.Expose(ctx, exposed("app", balanced(), externalLocal))
+			net.Expect(ctx, "the Service is created", healthOfAll(net, first, true, 2, 1, 0)...)
+			again := anotherHealthPort(ctx, net, first)
+			net.Expect(ctx, "the Service is given another health check node port",
+				append(healthOfAll(net, again, true, 2, 1, 0), healthOfAll(net, first, false, 2, 1, 0)...)...)
+		})
+})
+
+// anotherHealthPort makes the server hand out another health check node port: it is cleared with the policy that needs it, for it cannot be changed.
+func anotherHealthPort(ctx context.Context, net *check.Network, svc *corev1.Service) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	for range 5 {
+		net.Change(ctx, svc.Name, `{"spec":{"externalTrafficPolicy":"Cluster","healthCheckNodePort":null}}`)
+		if again := net.Change(ctx, svc.Name, `{"spec":{"externalTrafficPolicy":"Local"}}`); again.Spec.HealthCheckNodePort != svc.Spec.HealthCheckNodePort {
+			return again
+		}
+	}
+	check.Abort("the server hands out the health check node port %d again and again", svc.Spec.HealthCheckNodePort)
+	return nil
+}
