@@ -109,7 +109,7 @@ func Also(ids ...spec.ID) Option {
 	return func(d *Declaration) { d.Requirements = append(d.Requirements, ids...) }
 }
 
-// Slow leaves the check out unless the run asks for slow checks.
+// Slow leaves the check undecided, as not applicable, unless the run asks for slow checks.
 func Slow() Option { return func(d *Declaration) { d.Slow = true } }
 
 // Alone runs the check while no other one runs: for what a machine that is busy with others cannot tell, such as a second that
@@ -184,7 +184,7 @@ func It(id spec.ID, text string, args ...any) {
 	}
 	declarations = append(declarations, d)
 	declared := &declarations[len(declarations)-1]
-	if d.Slow && !setup.Slow || setup.Select != nil && !setup.Select(d) {
+	if setup.Select != nil && !setup.Select(d) {
 		return
 	}
 	cidrs := d.ServiceCIDRs

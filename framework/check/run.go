@@ -77,6 +77,9 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	if reason := inapplicable(&what, d); reason != "" {
 		ginkgo.Skip(reason)
 	}
+	if d.Slow && !setup.Slow {
+		ginkgo.Skip("it takes minutes on a real server: not decided without --slow")
+	}
 	needClaimed(d.claiming)
 	request := candidate.Request{DualStack: d.dualStack, NodePorts: d.nodePorts, Exclusive: d.exclusive}
 	if cidr != "" {

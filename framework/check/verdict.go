@@ -116,7 +116,7 @@ type Setup struct {
 	ServiceCIDRs []string
 	// OnlyServiceCIDRs leaves out checks that name other ranges and cannot be run on these: of an example of the documents, or of both families.
 	OnlyServiceCIDRs bool
-	// Slow includes checks that take long (filling a /20 and a /16).
+	// Slow includes checks that take long (filling a /16).
 	Slow bool
 	// Select decides which checks run; nil selects all.
 	Select func(Declaration) bool

@@ -21,7 +21,7 @@ var _ = ginkgo.Describe("bands", func() {
 			others = append(others, cidr)
 			continue
 		}
-		declareStatedFill(cidr)
+		declareStatedFill(cidr, check.Timeout(fillTimeout))
 	}
 	check.It(spec.AllocUpperBandFirst, "hands out the whole upper band, then the whole lower one, then nothing", check.Exclusive(), decidedByFill,
 		check.OnEachServiceCIDR(others...),

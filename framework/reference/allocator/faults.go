@@ -117,6 +117,12 @@ func faultyOffset(size, usable uint64, faults fault.Set) uint64 {
 	switch {
 	case faults.On(fault.BandOffsetOneLess) && offset > 0:
 		return offset - 1
+	case faults.On(fault.BandOffset255):
+		return min(offset, 255)
+	case faults.On(fault.BandOffsetCoarse) && offset < 64:
+		return min(offset, 16)
+	case faults.On(fault.BandOffsetCoarse) && offset < 256:
+		return 64
 	case faults.On(fault.BandOffsetFromUsable):
 		return bandOffset(usable, 16, 16, 256)
 	case faults.On(fault.BandOffsetNoMinimum):

@@ -12,10 +12,16 @@ var (
 	BandOffsetNoMinimum = New("band-offset-no-minimum", "the static band is a 16th of the range however small that is",
 		spec.AllocBandOffsetMinimum, spec.AllocBandOffsetFormula, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
 	BandOffsetNoMaximum = New("band-offset-no-maximum", "the static band is a 16th of the range however large that is",
-		spec.AllocBandOffsetMaximum, spec.AllocExample16Offset, spec.AllocExample16StaticCount, spec.AllocExample16DynamicCount)
+		spec.AllocBandOffsetMaximum, spec.AllocExample16Offset, spec.AllocExample16StaticCount, spec.AllocExample16DynamicCount, spec.AllocExample16StaticEnd,
+		spec.AllocExample16Size)
+	BandOffset255 = New("band-offset-255", "the static band has at most 255 addresses",
+		spec.AllocBandOffsetFormula, spec.AllocExample20Offset, spec.AllocExample20StaticEnd, spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount,
+		spec.AllocUpperBandFirst)
+	BandOffsetCoarse = New("band-offset-coarse", "the static band has 16, 64 or 256 addresses",
+		spec.AllocBandOffsetSteps, spec.AllocBandOffsetCIDRSize, spec.AllocBandOffsetFormula, spec.AllocUpperBandFirst)
 	OnePool = New("one-pool", "the range is not divided",
 		spec.AllocUpperBandFirst, spec.AllocBandOffsetFormula, spec.AllocExample20Offset, spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount,
-		spec.AllocExample16Offset, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
+		spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
 	LowerBandFirst = New("lower-band-first", "dynamic allocation uses the lower band before the upper one",
 		spec.AllocUpperBandFirst, spec.AllocUpperBandAgain, spec.AllocDNSAddressDynamic, spec.AllocDNSAddressNotReserved, spec.AllocDualStackEachFamily)
 	LowerBandUnused = New("lower-band-unused", "dynamic allocation says that the range is full when the upper band is",
