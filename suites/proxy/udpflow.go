@@ -25,23 +25,22 @@ func flows(cases []check.Case) []check.Case {
 	return steady
 }
 
+// beginFlows waits until fresh sockets are served, and then begins the flows: a proxy that works at sockets decides once where a socket sends to.
+func beginFlows(ctx context.Context, net *check.Network, what string, steady []check.Case) {
+	ginkgo.GinkgoHelper()
+	fresh := slices.Clone(steady)
+	for i := range fresh {
+		fresh[i].Connection = ""
+	}
+	net.Expect(ctx, what, fresh...)
+	net.Expect(ctx, "flows begin", steady...)
+}
+
 // settledBeside waits until the nodes of the clients have followed a change, and keeps the flows going meanwhile: a flow without datagrams ends by itself.
 func settledBeside(ctx context.Context, net *check.Network, pod candidate.Pod, clients []candidate.Client, flows func(check.Want) []check.Case) {
 	ginkgo.GinkgoHelper()
 	anything := check.Want{Text: "anything", Shots: 1, Met: func([]candidate.Outcome) bool { return true }}
 	everyShot(ctx, net, func() { settled(ctx, net, pod, clients...) }, flows(anything)...)
-}
-
-// begin waits until fresh sockets are served as the flows are to be, and then begins the flows. A flow that began before the proxy had heard of the Service is a subject of its
-// own: a load balancer of sockets decides where a socket leads when it is connected.
-func begin(ctx context.Context, net *check.Network, what string, flows []check.Case) {
-	ginkgo.GinkgoHelper()
-	fresh := slices.Clone(flows)
-	for i := range fresh {
-		fresh[i].Connection = ""
-	}
-	net.Expect(ctx, what, fresh...)
-	net.Expect(ctx, what+", and flows begin", flows...)
 }
 
 // flowBound is how long a flow may go on once the nodes have followed a change.
@@ -50,6 +49,7 @@ const flowBound = 10 * time.Second
 var _ = ginkgo.Describe("a steady flow of UDP", func() {
 	check.It(spec.ProxyUDPFlowFollowsEndpoints, "moves to a remaining backend when its own is removed, through every address",
 		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			external := net.ExternalAddress()
 			svc := exposeSelectorless(ctx, net, "app", onNodePorts(), onExternalIPs(external))
@@ -67,7 +67,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 				slice.Endpoints = net.Slice(svc, listed...).Endpoints
 				slice = net.UpdateSlice(ctx, slice)
 			}
-			begin(ctx, net, "the Service is created with one endpoint", steady(check.AnsweredBy(pods[0])))
+			beginFlows(ctx, net, "the Service is created with one endpoint", steady(check.AnsweredBy(pods[0])))
 			list(pods...)
 			net.Expect(ctx, "another endpoint is added", append(steady(check.AnsweredBy(pods...)),
 				clusterIPCalls(svc, check.AnsweredByEach(pods...), clients...)...)...)
@@ -77,6 +77,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 
 	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that began before there was an endpoint, or goes on without one, is served when one comes",
 		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app")
 			callers := append(clients, check.Host(net.Node(0)))
@@ -96,6 +97,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 
 	check.It(spec.ProxyUDPFlowFollowsEndpoints, "leaves its backend with the last endpoint, at a node port too", check.Long(),
 		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app", onNodePorts())
 			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
@@ -106,22 +108,23 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 				}
 				return flows(cases)
 			}
-			begin(ctx, net, "the Service is created", steady(check.AnsweredBy(pods[0])))
+			beginFlows(ctx, net, "the Service is created", steady(check.AnsweredBy(pods[0])))
 			slice.Endpoints = nil
 			net.UpdateSlice(ctx, slice) // the pod goes on answering
 			settledBeside(ctx, net, pods[1], clients, steady)
 			net.ExpectWithin(ctx, "its only endpoint goes", flowBound, once(steady(check.NotBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyServiceRemoved, "ends the flows of UDP that it had", check.Long(),
+	check.It(spec.ProxyUDPFlowEndsWithService, "ends with its Service", check.Long(),
 		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app", onStaticAddress(ctx, net))
 			net.CreateSlice(ctx, net.Slice(svc, pods[0])) // it stays when the Service goes
 			steady := func(want check.Want) []check.Case {
 				return flows(toClusterIP(svc, want, append(slices.Clone(clients), check.Host(net.Node(2)))...))
 			}
-			begin(ctx, net, "the Service is created", steady(check.AnsweredBy(pods[0])))
+			beginFlows(ctx, net, "the Service is created", steady(check.AnsweredBy(pods[0])))
 			net.Unexpose(ctx, svc.Name)
 			settledBeside(ctx, net, pods[1], clients, steady)
 			net.ExpectWithin(ctx, "the Service is deleted", flowBound, once(steady(check.NotBy(pods...)))...)
