@@ -21,9 +21,9 @@ var (
 		spec.AllocBandOffsetSteps, spec.AllocBandOffsetCIDRSize, spec.AllocBandOffsetFormula, spec.AllocUpperBandFirst)
 	OnePool = New("one-pool", "the range is not divided",
 		spec.AllocUpperBandFirst, spec.AllocBandOffsetFormula, spec.AllocExample20Offset, spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount,
-		spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
+		spec.AllocRangeIPv427, spec.AllocRangeIPv6123, spec.AllocLowerBandAfterUpper)
 	LowerBandFirst = New("lower-band-first", "dynamic allocation uses the lower band before the upper one",
-		spec.AllocUpperBandFirst, spec.AllocUpperBandAgain, spec.AllocDNSAddressDynamic, spec.AllocDNSAddressNotReserved, spec.AllocDualStackEachFamily)
+		spec.AllocUpperBandFirst, spec.AllocUpperBandAgain, spec.AllocDNSAddressDynamic, spec.AllocDNSAddressNotReserved, spec.AllocDualStackEachFamily, spec.AllocLowerBandAfterUpper)
 	LowerBandUnused = New("lower-band-unused", "dynamic allocation says that the range is full when the upper band is",
 		spec.AllocLowerBandAfterUpper, spec.AllocDNSAddressDynamic, spec.AllocExample24Size)
 	LowerBandKept = New("lower-band-kept", "dynamic allocation stays in the lower band once it has begun with it", spec.AllocUpperBandAgain)

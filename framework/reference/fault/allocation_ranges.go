@@ -23,9 +23,9 @@ var (
 	StaticOnlyLowerBand = New("static-only-lower-band", "only addresses of the lower band can be named",
 		spec.AllocStaticExact, spec.AllocStaticUpperBand, spec.AllocWellKnownStays, spec.AllocExample24RangeEnd, spec.AllocExample20RangeEnd, spec.AllocExample16RangeEnd)
 	StaticOnlyUpperBand = New("static-only-upper-band", "addresses of the lower band cannot be named",
-		spec.AllocStaticWholeLowerBand, spec.AllocStaticExact, spec.AllocExample24StaticEnd, spec.AllocExample20StaticEnd, spec.AllocExample16StaticEnd, spec.AllocDNSManifest)
+		spec.AllocStaticWholeLowerBand, spec.AllocStaticExact, spec.AllocExample24StaticEnd, spec.AllocExample20StaticEnd, spec.AllocExample16StaticEnd, spec.AllocDNSManifest, spec.APIClusterIPChosen)
 	TenthAddressReserved = New("tenth-address-reserved", "the tenth address of a range is kept for the DNS Service and given to nobody",
-		spec.AllocDNSAddressNotReserved, spec.AllocDNSManifest, spec.AllocDNSAddressDynamic, spec.AllocStaticWholeLowerBand, spec.AllocLowerBandAfterUpper)
+		spec.AllocDNSAddressNotReserved, spec.AllocDNSManifest, spec.AllocDNSAddressDynamic, spec.AllocStaticWholeLowerBand, spec.AllocLowerBandAfterUpper, spec.AllocRangeIPv6123)
 	StaticOutOfRange = New("static-out-of-range", "addresses outside the range can be named",
 		spec.AllocStaticOutOfRange, spec.AllocStaticNetworkOrBroadcast, spec.AllocRangeIPv43132)
 )

@@ -34,7 +34,7 @@ var (
 	PreconditionsIgnored    = New("preconditions-ignored", "the preconditions of a deletion are ignored", spec.APIDeletePreconditions)
 
 	NotReadyLost        = New("publish-not-ready-lost", "publishNotReadyAddresses of a new Service is not stored", spec.APISpecPreserved, spec.APIPublishNotReadyAddresses)
-	UpdateMerges        = New("update-merges", "an update keeps the selector and the external IPs that it leaves out", spec.APIUpdateReplaces)
+	UpdateMerges        = New("update-merges", "an update keeps the selector and the external IPs that it leaves out", spec.APIUpdateReplaces, spec.APISelectorOptional)
 	UnknownFieldsStored = New("unknown-fields-stored", "unknown fields are kept in an annotation", spec.APIUnknownFieldDropped)
 
 	StatusOnCreate      = New("status-on-create", "a create stores the status that is sent with it", spec.APIStatusIgnored)

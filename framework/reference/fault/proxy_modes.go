@@ -7,7 +7,7 @@ var (
 	ModeIgnored = New("mode-ignored", "The proxy runs in iptables mode whatever it is told.",
 		spec.ProxyModeConfigured, spec.ProxyNftablesUnusedPortRejected, spec.ProxyNftablesUnallocatedAddressDropped, spec.ProxyNftablesNodePortsPrimary, spec.ProxyIPVSBalances, spec.ProxyIPVSSchedulerRr)
 	ConfigurationLost = New("configuration-lost", "Most of the configuration file is ignored.",
-		spec.ProxyNodePortAddresses, spec.ProxyExternalIPsGate, spec.ProxySyncConfigurable)
+		spec.ProxyNodePortAddresses, spec.ProxyExternalIPsGate, spec.ProxySyncConfigurable, spec.ProxySyncPeriodInterference)
 	FlagsWin = New("flags-win", "Flags win over the configuration file.",
 		spec.ProxyConfigFileWins)
 	ConfigurationReloaded = New("configuration-reloaded", "A changed configuration file takes effect at once.",

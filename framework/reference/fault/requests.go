@@ -33,7 +33,7 @@ var (
 	AnyMediaIsRead   = New("any-media-is-read", "the media type of a body is not looked at", spec.APIContentUnsupported)
 	AnyMediaIsServed = New("any-media-is-served", "a client that accepts none of the media types is answered in JSON", spec.APIAcceptUnsupported)
 
-	ListEverywhere      = New("list-everywhere", "a list of a namespace holds those of all namespaces", spec.APIListNamespace)
+	ListEverywhere      = New("list-everywhere", "a list of a namespace holds those of all namespaces", spec.APIListNamespace, spec.APIListLabels)
 	ListDefaultOnly     = New("list-default-only", "a list of all namespaces holds those of the namespace default", spec.APIListNamespace)
 	ListLabelsIgnored   = New("list-labels-ignored", "a list ignores its label selector", spec.APIListLabels)
 	ListFieldsIgnored   = New("list-fields-ignored", "a list ignores its field selector", spec.APIListFields)
