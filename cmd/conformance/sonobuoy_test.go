@@ -233,7 +233,8 @@ func TestSonobuoyGetsAnInterruptedRun(t *testing.T) {
 	var mu sync.Mutex
 	seen := map[string]bool{} // paths of Services
 	cluster := startStandIn(t, standInOptions{cidrs: "10.96.0.0/16", mode: "iptables", before: func(r *http.Request) {
-		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/services") || strings.Contains(r.URL.Path, "/namespaces/default/") { // where ranges are asked for
+		if r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/services") ||
+			strings.Contains(r.URL.Path, "/namespaces/default/") || strings.Contains(r.URL.Path, "/conformance-admission-") { // where ranges and admission are asked for
 			return
 		}
 		mu.Lock()
