@@ -67,6 +67,10 @@ var (
 		spec.ProxyTrafficDistributionSameZone)
 	HintsZoneForNode = New("hints-zone-for-node", "trafficDistribution PreferSameNode gives hints for zones only",
 		spec.ProxyTrafficDistributionSameNode)
+	HintsNodeAlone = New("hints-node-alone", "trafficDistribution PreferSameNode gives hints for nodes only",
+		spec.ProxyTrafficDistributionNodeFallsBack)
+	HintsFieldFirst = New("hints-field-first", "trafficDistribution gives hints beside the annotation topology-mode",
+		spec.ProxyTopologyModeFirst)
 	HintsAutoMissing    = New("hints-auto-missing", "the annotation topology-mode Auto gives no hints", spec.ProxyTopologyModeAuto)
 	HintsAutoOverloaded = New("hints-auto-overloaded", "the annotation topology-mode Auto gives hints where a zone has too few endpoints",
 		spec.ProxyTopologyModeAuto)

@@ -46,9 +46,11 @@ var (
 	WatchWithoutInitial  = New("watch-without-initial", "a watch without a resourceVersion begins with the next change", spec.APIWatchInitial)
 	WatchSelectorOfAdded = New("watch-selector-of-added", "a watch with a selector calls it MODIFIED when a Service ceases to match", spec.APIWatchSelector)
 
-	WarningCode               = New("warning-code", "warnings have code 199", spec.APIWarningForm)
-	WarningAlways             = New("warning-always", "every create and update is warned of", spec.APIWarningForm)
-	NoWarningNotCanonical     = New("no-warning-not-canonical", "nobody is warned of addresses that are not canonical", spec.APIWarningNotCanonical)
+	WarningCode           = New("warning-code", "warnings have code 199", spec.APIWarningForm)
+	WarningAlways         = New("warning-always", "every create and update is warned of", spec.APIWarningForm)
+	NoWarningClusterIP    = New("no-warning-cluster-ip-not-canonical", "nobody is warned of virtual addresses that are not canonical", spec.APIWarningClusterIPNotCanonical)
+	NoWarningNotCanonical = New("no-warning-not-canonical", "nobody is warned of addresses that are not canonical",
+		spec.APIWarningNotCanonical, spec.APIWarningClusterIPNotCanonical)
 	NoWarningExternalIPs      = New("no-warning-external-ips", "nobody is warned that externalIPs is deprecated", spec.APIWarningExternalIPs)
 	NoWarningIgnoredIPs       = New("no-warning-ignored-external-ips", "nobody is warned that an ExternalName Service ignores externalIPs", spec.APIWarningExternalIPsIgnored)
 	NoWarningHeadless         = New("no-warning-headless", "nobody is warned of what a headless Service ignores", spec.APIWarningHeadlessIgnored)
