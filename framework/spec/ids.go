@@ -417,6 +417,7 @@ const (
 	APIWarningTopologyHints         ID = "api-warning-topology-hints"
 	APIOpenapiPublished             ID = "api-openapi-published"
 	APIOpenapiFields                ID = "api-openapi-fields"
+	APIOpenapiIPMode                ID = "api-openapi-ip-mode"
 	APIOpenapiRequired              ID = "api-openapi-required"
 	APIOpenapiListTypes             ID = "api-openapi-list-types"
 	APIOpenapiPatchStrategy         ID = "api-openapi-patch-strategy"
@@ -526,6 +527,7 @@ const (
 	ProxySliceFamilies                 ID = "proxy-slice-families"
 	ProxySliceSize                     ID = "proxy-slice-size"
 	ProxySliceLabels                   ID = "proxy-slice-labels"
+	ProxySliceHeadlessLabel            ID = "proxy-slice-headless-label"
 	ProxySliceAppProtocol              ID = "proxy-slice-app-protocol"
 
 	// proxy-iptables.yaml

@@ -29,6 +29,8 @@ var (
 var (
 	SliceWithoutServiceName = New("slice-without-service-name", "generated EndpointSlices do not have the label kubernetes.io/service-name",
 		spec.ProxySliceLabels)
+	SliceHeadlessCopied = New("slice-headless-label-copied", "generated EndpointSlices take the label headless from the Service",
+		spec.ProxySliceHeadlessLabel)
 	SliceWithoutManager = New("slice-without-manager", "generated EndpointSlices do not say which controller has made them", spec.ProxySliceLabels)
 	SliceWithoutOwner   = New("slice-without-owner", "generated EndpointSlices have no owner", spec.ProxySliceLabels)
 	SliceOversized      = New("slice-oversized", "all endpoints of a Service are in one EndpointSlice, however many", spec.ProxySliceSize)

@@ -57,6 +57,7 @@ var (
 	NoWarningPreferClose      = New("no-warning-prefer-close", "nobody is warned that PreferClose is deprecated", spec.APIWarningPreferClose)
 	NoWarningTopologyHints    = New("no-warning-topology-hints", "nobody is warned that the annotation for topology hints is deprecated", spec.APIWarningTopologyHints)
 	OpenAPIWithoutKind        = New("openapi-without-kind", "the schema does not tell group, version and kind", spec.APIOpenapiPublished)
+	OpenAPIWithoutIPMode      = New("openapi-without-ip-mode", "the schema does not know ipMode", spec.APIOpenapiIPMode)
 	OpenAPIWithoutField       = New("openapi-without-field", "the schema does not know healthCheckNodePort", spec.APIOpenapiFields)
 	OpenAPIWithoutRequired    = New("openapi-without-required", "the schema requires nothing", spec.APIOpenapiRequired)
 	OpenAPIWithoutListTypes   = New("openapi-without-list-types", "the schema does not tell lists that are maps from others", spec.APIOpenapiListTypes)
