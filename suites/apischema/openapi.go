@@ -111,6 +111,14 @@ var _ = ginkgo.Describe("the schema", func() {
 				HaveField("Group", ""), HaveField("Version", "v1"), HaveField("Kind", "Service"))))
 		})
 
+	check.It(spec.APIOpenapiIPMode, "has the mode of ingress points",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			properties := openAPIOf(openAPI(ctx, cp), "LoadBalancerIngress").Properties
+			Expect(properties).To(HaveKey("ipMode"))
+			mode := properties["ipMode"]
+			Expect(mode.kind()).To(Equal("string"))
+		})
+
 	check.It(spec.APIOpenapiFields, "has every field with its type",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			schemas := openAPI(ctx, cp)

@@ -2,6 +2,7 @@ package apischema
 
 import (
 	"context"
+	"math/big"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -63,6 +64,21 @@ var _ = ginkgo.Describe("a warning", func() {
 				s.Type, s.LoadBalancerIP, s.LoadBalancerSourceRanges = corev1.ServiceTypeLoadBalancer, "2001:db8::1", []string{"2001:db8::/64"}
 			})
 			Expect(warningsOf(ctx, cp, canonical).Warnings).To(BeEmpty(), "in canonical form")
+		})
+
+	check.It(spec.APIWarningClusterIPNotCanonical, "names virtual addresses that are not canonical", check.DualStack(),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cidr := cp.CIDROf(corev1.IPv6Protocol)
+			address := check.Add(cidr.Addr(), big.NewInt(0xabc))
+			if !cidr.Contains(address) {
+				ginkgo.Skip("the range " + cidr.String() + " has no address that is written in letters of two cases")
+			}
+			families := []corev1.IPFamily{corev1.IPv6Protocol}
+			in := func(form string) check.ServiceOption {
+				return warningsSpec(func(s *corev1.ServiceSpec) { s.IPFamilies, s.ClusterIP, s.ClusterIPs = families, form, []string{form} })
+			}
+			Expect(warningsOf(ctx, cp, in(strings.ToUpper(address.String())))).To(check.Warn("spec.clusterIPs[0]"))
+			Expect(warningsOf(ctx, cp, in(address.String())).Warnings).To(BeEmpty(), "in canonical form")
 		})
 
 	check.It(spec.APIWarningExternalIPs, "tells that externalIPs is deprecated",

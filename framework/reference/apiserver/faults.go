@@ -355,6 +355,7 @@ func (s *Server) faultyDiscovery(list *metav1.APIResourceList) {
 // faultyOpenAPIKeys are what the faults of the schema remove from it.
 var faultyOpenAPIKeys = map[*fault.Fault]string{
 	fault.OpenAPIWithoutKind:        "x-kubernetes-group-version-kind",
+	fault.OpenAPIWithoutIPMode:      "ipMode",
 	fault.OpenAPIWithoutField:       "healthCheckNodePort",
 	fault.OpenAPIWithoutRequired:    "required",
 	fault.OpenAPIWithoutListTypes:   "x-kubernetes-list-type",

@@ -12,7 +12,7 @@ import (
 
 // hint gives the endpoints of one family the hints that the Service asks for. The annotation outweighs the field.
 func (s *State) hint(all []*discoveryv1.Endpoint) {
-	if s.topologyAuto() {
+	if s.topologyAuto() && !(s.Faults.On(fault.HintsFieldFirst) && s.Service.Spec.TrafficDistribution != nil) {
 		if !s.Faults.On(fault.HintsAutoMissing) {
 			s.hintByCPU(all)
 		}
@@ -47,7 +47,7 @@ func (s *State) hint(all []*discoveryv1.Endpoint) {
 			zone = all[0].Zone
 		}
 		var hints discoveryv1.EndpointHints
-		if zone != nil {
+		if zone != nil && !(forNodes && s.Faults.On(fault.HintsNodeAlone)) {
 			hints.ForZones = []discoveryv1.ForZone{{Name: *zone}}
 		}
 		if forNodes && e.NodeName != nil {

@@ -146,9 +146,11 @@ func (s *State) formOf(manager string) *form {
 	} else {
 		maps.Copy(f.labels, svc.Labels)
 		f.owners = []metav1.OwnerReference{*metav1.NewControllerRef(svc, corev1.SchemeGroupVersion.WithKind("Service"))}
-		delete(f.labels, corev1.IsHeadlessService)
-		if svc.Spec.ClusterIP == corev1.ClusterIPNone {
-			f.labels[corev1.IsHeadlessService] = ""
+		if !s.Faults.On(fault.SliceHeadlessCopied) {
+			delete(f.labels, corev1.IsHeadlessService)
+			if svc.Spec.ClusterIP == corev1.ClusterIPNone {
+				f.labels[corev1.IsHeadlessService] = ""
+			}
 		}
 	}
 	f.labels[discoveryv1.LabelServiceName], f.labels[discoveryv1.LabelManagedBy] = svc.Name, manager

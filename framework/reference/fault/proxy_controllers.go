@@ -29,6 +29,8 @@ var (
 var (
 	SliceWithoutServiceName = New("slice-without-service-name", "generated EndpointSlices do not have the label kubernetes.io/service-name",
 		spec.ProxySliceLabels)
+	SliceHeadlessCopied = New("slice-headless-label-copied", "generated EndpointSlices take the label headless from the Service",
+		spec.ProxySliceHeadlessLabel)
 	SliceWithoutManager = New("slice-without-manager", "generated EndpointSlices do not say which controller has made them", spec.ProxySliceLabels)
 	SliceWithoutOwner   = New("slice-without-owner", "generated EndpointSlices have no owner", spec.ProxySliceLabels)
 	SliceOversized      = New("slice-oversized", "all endpoints of a Service are in one EndpointSlice, however many", spec.ProxySliceSize)
@@ -67,6 +69,10 @@ var (
 		spec.ProxyTrafficDistributionSameZone)
 	HintsZoneForNode = New("hints-zone-for-node", "trafficDistribution PreferSameNode gives hints for zones only",
 		spec.ProxyTrafficDistributionSameNode)
+	HintsNodeAlone = New("hints-node-alone", "trafficDistribution PreferSameNode gives hints for nodes only",
+		spec.ProxyTrafficDistributionNodeFallsBack)
+	HintsFieldFirst = New("hints-field-first", "trafficDistribution gives hints beside the annotation topology-mode",
+		spec.ProxyTopologyModeFirst)
 	HintsAutoMissing    = New("hints-auto-missing", "the annotation topology-mode Auto gives no hints", spec.ProxyTopologyModeAuto)
 	HintsAutoOverloaded = New("hints-auto-overloaded", "the annotation topology-mode Auto gives hints where a zone has too few endpoints",
 		spec.ProxyTopologyModeAuto)

@@ -54,6 +54,10 @@ var (
 		spec.ProxyHealthCheckPortFollows)
 	HintsIgnored = New("hints-ignored", "Topology hints are ignored.",
 		spec.ProxyTopologyHintsUsed, spec.ProxyTrafficDistributionSameZone, spec.ProxyTrafficDistributionSameNode)
+	DistributionBeforeLocal = New("distribution-before-local", "trafficDistribution outweighs a policy Local.",
+		spec.ProxyTrafficDistributionLocalFirst)
+	DistributionInsideOnly = New("distribution-inside-only", "trafficDistribution is ignored for external traffic.",
+		spec.ProxyTrafficDistributionExternal)
 	HintsUsedWhenIncomplete = New("incomplete-hints-used", "Hints are used although an endpoint has none.",
 		spec.ProxyTopologyHintsIncomplete)
 	HintsUsedWhenNoneFits = New("unfitting-hints-used", "Where no hint fits there are no endpoints.",

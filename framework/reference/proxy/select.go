@@ -16,7 +16,14 @@ func (n *Node) candidates(d *destination, ipv6, inside bool) (among []*Endpoint,
 		all = nil
 	}
 	localPolicy := n.localPolicy(&sp.service.Spec, d.kind, inside)
+	distributed := sp.service.Spec.TrafficDistribution != nil
+	if distributed && n.faults.On(fault.DistributionBeforeLocal) {
+		localPolicy = false
+	}
 	cluster := n.clusterEndpoints(all)
+	if distributed && !inside && !localPolicy && n.faults.On(fault.DistributionInsideOnly) {
+		return filter(all, func(e *Endpoint) bool { return e.Ready }), Refuse
+	}
 	if !localPolicy {
 		if n.faults.On(fault.ClusterIPOnBackendNodes) && d.kind == ClusterIP && !slices.ContainsFunc(all, n.isLocal) {
 			return nil, Drop

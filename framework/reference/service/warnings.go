@@ -67,7 +67,7 @@ func (r *Rules) warnOfIgnored(svc *corev1.Service) (warnings []string) {
 // warnOfSyntax warns of addresses and CIDRs that are not in their usual form.
 func (r *Rules) warnOfSyntax(svc *corev1.Service) (warnings []string) {
 	spec := &svc.Spec
-	if hasClusterIP(svc) && !isHeadless(svc) {
+	if hasClusterIP(svc) && !isHeadless(svc) && !r.faults.On(fault.NoWarningClusterIP) {
 		for i, ip := range spec.ClusterIPs {
 			warnings = append(warnings, validation.GetWarningsForIP(clusterIPsPath.Index(i), ip)...)
 		}
