@@ -56,6 +56,9 @@ func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
 	d := map[spec.Declarable]string{
 		spec.AffinityScope:                 "port",
 		spec.AffinityTimer:                 "refreshed",
+		spec.AffinityTimeout:               "settable",
+		spec.UDPFlows:                      "follow",
+		spec.NodelessEndpoints:             "remote",
 		spec.NoEndpoints:                   "reject",
 		spec.InternalLocalWithoutEndpoints: "drop",
 		spec.ExternalLocalWithoutEndpoints: "drop",
@@ -65,6 +68,9 @@ func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
 		spec.HostAccess:                    "served",
 	}
 	if mode == "ipvs" {
+		// The virtual server stays where no endpoint is (pkg/proxy/ipvs/proxier.go lines 846-856), and the kernel refuses what it has no backend for
+		// (ip_vs_leave in net/netfilter/ipvs/ip_vs_core.c of Linux).
+		d[spec.InternalLocalWithoutEndpoints] = "reject"
 		d[spec.NodePortLoopback] = "not-served" // pkg/proxy/ipvs/netlink_linux.go line 162: loopback addresses are no node addresses
 	}
 	if mode == "nftables" {

@@ -10,6 +10,13 @@ const (
 	AffinityScope Declarable = "affinity-scope"
 	// AffinityTimer is what the sticky time is counted from: the last connection ("refreshed") or the first ("fixed").
 	AffinityTimer Declarable = "affinity-timer"
+	// AffinityTimeout is whether timeoutSeconds of a Service sets the sticky time ("settable"), or the proxy has one of its own ("fixed").
+	AffinityTimeout Declarable = "affinity-timeout"
+	// UDPFlows is what becomes of datagrams that a client goes on to send from one socket when endpoints or the Service change: they "follow" the change, or
+	// they "stay" where the flow began, as with a proxy that works at sockets, until the client opens another one.
+	UDPFlows Declarable = "udp-flows"
+	// NodelessEndpoints is what an endpoint without the name of a node is under policy Local: "remote" to every node, or "local" to every node.
+	NodelessEndpoints Declarable = "nodeless-endpoints"
 	// NoEndpoints is what a client of a Service without endpoints meets: "reject" or "drop".
 	NoEndpoints Declarable = "no-endpoints"
 	// InternalLocalWithoutEndpoints is what a client meets under internalTrafficPolicy Local on a node without endpoints: "reject" or "drop".
@@ -31,6 +38,9 @@ const (
 var Declarables = map[Declarable][]string{
 	AffinityScope:                 {"port", "service"},
 	AffinityTimer:                 {"refreshed", "fixed"},
+	AffinityTimeout:               {"settable", "fixed"},
+	UDPFlows:                      {"follow", "stay"},
+	NodelessEndpoints:             {"remote", "local"},
 	NoEndpoints:                   {"reject", "drop"},
 	InternalLocalWithoutEndpoints: {"reject", "drop"},
 	ExternalLocalWithoutEndpoints: {"reject", "drop"},

@@ -555,6 +555,7 @@ const (
 	ProxyIPVSAvailableFirst  ID = "proxy-ipvs-available-first"
 	ProxyIPVSModulesVerified ID = "proxy-ipvs-modules-verified"
 	ProxyIPVSFallback        ID = "proxy-ipvs-fallback"
+	ProxyIPVSExits           ID = "proxy-ipvs-exits"
 
 	// proxy-loadbalancer.yaml
 
@@ -564,6 +565,7 @@ const (
 	ProxyLoadBalancerWithoutNodePorts        ID = "proxy-loadbalancer-without-node-ports"
 	ProxyLoadBalancerMixedProtocols          ID = "proxy-loadbalancer-mixed-protocols"
 	ProxyLoadBalancerIPModeVIP               ID = "proxy-loadbalancer-ip-mode-vip"
+	ProxyLoadBalancerFromCluster             ID = "proxy-loadbalancer-from-cluster"
 	ProxyLoadBalancerIPModeProxy             ID = "proxy-loadbalancer-ip-mode-proxy"
 	ProxyLoadBalancerIPModeRouting           ID = "proxy-loadbalancer-ip-mode-routing"
 	ProxyLoadBalancerSourceRanges            ID = "proxy-loadbalancer-source-ranges"
@@ -609,6 +611,7 @@ const (
 	ProxyExternalLocalNodeEndpoints  ID = "proxy-external-local-node-endpoints"
 	ProxyExternalLocalClientAddress  ID = "proxy-external-local-client-address"
 	ProxyExternalLocalDrops          ID = "proxy-external-local-drops"
+	ProxyExternalLocalSilent         ID = "proxy-external-local-silent"
 	ProxyExternalPolicyScope         ID = "proxy-external-policy-scope"
 	ProxyExternalLocalFromCluster    ID = "proxy-external-local-from-cluster"
 	ProxyNodePortFromCluster         ID = "proxy-nodeport-from-cluster"
@@ -632,6 +635,7 @@ const (
 	ProxyUDPForwarded                 ID = "proxy-udp-forwarded"
 	ProxySCTPForwarded                ID = "proxy-sctp-forwarded"
 	ProxyUDPFlowFollowsEndpoints      ID = "proxy-udp-flow-follows-endpoints"
+	ProxyUDPFlowEndsWithService       ID = "proxy-udp-flow-ends-with-service"
 	ProxyPortsIndependent             ID = "proxy-ports-independent"
 	ProxyTargetPortNumber             ID = "proxy-target-port-number"
 	ProxyTargetPortName               ID = "proxy-target-port-name"

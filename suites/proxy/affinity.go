@@ -165,7 +165,8 @@ var _ = ginkgo.Describe("session affinity", func() {
 	check.It(spec.ProxyAffinityClientIP, "outlives changes to other Services and to other parts of the same one",
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
-			svc, _ := stickyService(ctx, net, "app", pods...)
+			svc := net.Expose(ctx, exposed("app", sticky(), withoutSelector(), onNodePorts()))
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods...))
 			cases := fromEach(crowd(net.Node(0)), onNode(net, 0, svc), corev1.ProtocolTCP)
 			chosen := settle(ctx, net, "the Service is created", cases, pods...)
 			net.Change(ctx, svc.Name, `{"metadata":{"labels":{"changed":"yes"},"annotations":{"example.com/changed":"yes"}}}`)
@@ -174,9 +175,8 @@ var _ = ginkgo.Describe("session affinity", func() {
 			ports, err := json.Marshal(append(slices.Clone(svc.Spec.Ports), check.Port("more", corev1.ProtocolTCP, 81, check.BackendPort)))
 			check.Must(err)
 			changed := net.Change(ctx, svc.Name, fmt.Sprintf(`{"spec":{"ports":%s}}`, ports))
-			more := net.Slice(changed, pods...)
-			more.Ports = more.Ports[2:]
-			net.CreateSlice(ctx, more)
+			slice.Ports = net.Slice(changed, pods...).Ports // the same slice: to join two is another requirement
+			net.UpdateSlice(ctx, slice)
 			added := onNodePort(net, 0, changed, 2)
 			net.Expect(ctx, "the Service gets a further port", check.Case{From: check.Outside(net.Node(0)), To: added, Want: check.AnsweredBy(pods...)})
 			stay(ctx, net, "the Service has got a further port", cases, chosen)

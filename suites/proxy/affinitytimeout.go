@@ -157,11 +157,18 @@ func onAnyMachine(try func(sticky time.Duration) bool) {
 	}
 }
 
+// settableTimeout skips the check unless the sticky time is declared to be that of the Service.
+func settableTimeout(net *check.Network) {
+	ginkgo.GinkgoHelper()
+	asDeclared(net, spec.AffinityTimeout, "settable")
+}
+
 func stickyName(sticky time.Duration) string { return fmt.Sprintf("app-%d", int(sticky/time.Second)) }
 
 var _ = ginkgo.Describe("the sticky time", func() {
 	check.It(spec.ProxyAffinityTimeout, "is kept from both sides", check.Long(),
 		func(ctx context.Context, net *check.Network) {
+			settableTimeout(net)
 			// To come back too late takes no haste: the shorter time shows on any machine who forgets later than he should.
 			forgotten := false
 			onAnyMachine(func(sticky time.Duration) bool {
@@ -177,6 +184,7 @@ var _ = ginkgo.Describe("the sticky time", func() {
 
 	check.It(spec.ProxyAffinityTimeout, "begins again with each connection, or does not, as declared", check.Long(),
 		func(ctx context.Context, net *check.Network) {
+			settableTimeout(net)
 			onAnyMachine(func(sticky time.Duration) bool {
 				const steps = 4
 				step := sticky * 3 / 8
@@ -222,6 +230,7 @@ var _ = ginkgo.Describe("the sticky time", func() {
 
 	check.It(spec.ProxyAffinityTimeout, "may be as short as a second and as long as a day", check.Long(),
 		func(ctx context.Context, net *check.Network) {
+			settableTimeout(net)
 			const day = 24 * time.Hour
 			short, long := newVisitors(ctx, net, "short", stickyTime(1)), newVisitors(ctx, net, "long", stickyTime(int32(day/time.Second)))
 			short.lose(ctx, 2*time.Second, time.Second)
@@ -235,6 +244,7 @@ var _ = ginkgo.Describe("the sticky time", func() {
 
 	check.It(spec.ProxyAffinityTimeoutDefault, "is three hours",
 		func(ctx context.Context, net *check.Network) {
+			settableTimeout(net)
 			v := newVisitors(ctx, net, "app")
 			v.keep(ctx, 3*time.Hour-time.Minute, 3*time.Hour)
 			v.lose(ctx, 3*time.Hour+time.Minute, 3*time.Hour)

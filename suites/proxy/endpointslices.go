@@ -107,7 +107,7 @@ var _ = ginkgo.Describe("several EndpointSlices", func() {
 				append(cases, caughtUp(ctx, net, pods[1], clients[0], clients[2])...)...)
 		})
 
-	check.It(spec.ProxyEndpointWithoutNodeRemote, "may hold an endpoint without a node name, which is local to no node",
+	check.It(spec.ProxyEndpointWithoutNodeRemote, "may hold an endpoint without a node name, which is local as declared",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(0))
 			everywhere, local := exposeSelectorless(ctx, net, "everywhere"), exposeSelectorless(ctx, net, "local", internalLocal)
@@ -119,11 +119,15 @@ var _ = ginkgo.Describe("several EndpointSlices", func() {
 			list(everywhere)
 			slice := list(local)
 			atFirst := []candidate.Client{clients[0], check.Host(net.Node(0))}
-			none := net.NoEndpoints(net.Declared(spec.InternalLocalWithoutEndpoints))
-			net.Expect(ctx, "an endpoint has no node name", slices.Concat(
-				clusterIPCalls(everywhere, check.AnsweredByEach(pods...), clients...),
-				toClusterIP(local, onlyBy(2, pods[0]), atFirst...),
-				once(toClusterIP(local, none, clients[1])))...)
+			nodeless := clusterIPCalls(everywhere, check.AnsweredByEach(pods...), clients...)
+			switch net.Declared(spec.NodelessEndpoints) {
+			case "remote":
+				none := net.NoEndpoints(net.Declared(spec.InternalLocalWithoutEndpoints))
+				nodeless = slices.Concat(nodeless, toClusterIP(local, onlyBy(2, pods[0]), atFirst...), once(toClusterIP(local, none, clients[1])))
+			case "local":
+				nodeless = slices.Concat(nodeless, clusterIPCalls(local, check.AnsweredByEach(pods...), atFirst...), toClusterIP(local, check.AnsweredBy(pods[1]), clients[1]))
+			}
+			net.Expect(ctx, "an endpoint has no node name", nodeless...)
 			slice.Endpoints[1].NodeName = slice.Endpoints[0].NodeName
 			net.UpdateSlice(ctx, slice)
 			net.Expect(ctx, "the endpoint gets the name of its node", clusterIPCalls(local, check.AnsweredByEach(pods...), atFirst...)...)

@@ -165,6 +165,14 @@ func ownAddress(ctx context.Context, net *check.Network, client candidate.Client
 	return o.Source.Addr().Unmap()
 }
 
+// asDeclared skips the check unless the implementation declares the value: what it may decide is judged by what it says of it.
+func asDeclared(net *check.Network, d spec.Declarable, value string) {
+	ginkgo.GinkgoHelper()
+	if declared := net.Declared(d); declared != value {
+		ginkgo.Skip(fmt.Sprintf("it is judged where %s is declared to be %q; here it is %q", d, value, declared))
+	}
+}
+
 // onlyBy demands that each shot is answered by one of the pods, with as many shots as tell an answer by another endpoint that is
 // chosen as often as any of n.
 func onlyBy(n int, pods ...candidate.Pod) check.Want {

@@ -89,6 +89,15 @@ var _ = ginkgo.Describe("externalTrafficPolicy Local", func() {
 				arrivals(net, 2, svc, addresses, none)...)...)
 		})
 
+	check.It(spec.ProxyExternalLocalSilent, "leaves what arrives at a node without endpoints unanswered", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			first, _, _ := lopsided(ctx, net, "app")
+			svc, addresses := exposeOutside(ctx, net, "app", externalLocal)
+			net.Expect(ctx, "the Service is created", append(
+				arrivals(net, 0, svc, addresses, check.AnsweredByEach(first...)),
+				arrivals(net, 2, svc, addresses, check.Dropped())...)...)
+		})
+
 	check.It(spec.ProxyExternalPolicyScope, "does not govern the cluster IP",
 		func(ctx context.Context, net *check.Network) {
 			first, _, all := lopsided(ctx, net, "app")
@@ -151,8 +160,8 @@ var _ = ginkgo.Describe("the traffic policies", func() {
 				clusterIPCalls(cluster, both, clients[:2]...),
 				arrivals(net, 0, cluster, nil, both), arrivals(net, 1, cluster, nil, both),
 				clusterIPCalls(local, here, clients[0]), arrivals(net, 0, local, nil, here),
-				clusterIPCalls(local, net.NoEndpoints(net.Declared(spec.InternalLocalWithoutEndpoints)), clients[1]),
-				arrivals(net, 1, local, nil, net.NoEndpoints(net.Declared(spec.ExternalLocalWithoutEndpoints))))...)
+				clusterIPCalls(local, check.Unanswered(), clients[1]),
+				arrivals(net, 1, local, nil, check.Unanswered()))...)
 			net.SetReady(ctx, alone, true)
 			three := check.AnsweredByEach(ready, alone, far)
 			net.Expect(ctx, "a backend becomes ready", slices.Concat(

@@ -57,7 +57,7 @@ func tellsHealth(a *candidate.HTTPAnswer, svc *corev1.Service, local int) bool {
 	}
 	weight := http.Header(a.Header).Get("X-Load-Balancing-Endpoint-Weight")
 	return json.Unmarshal([]byte(a.Body), &body) == nil && body.Service.Namespace == svc.Namespace && body.Service.Name == svc.Name &&
-		body.LocalEndpoints != nil && *body.LocalEndpoints == local && body.ServiceProxyHealthy != nil && *body.ServiceProxyHealthy &&
+		body.LocalEndpoints != nil && *body.LocalEndpoints == local && (body.ServiceProxyHealthy == nil || *body.ServiceProxyHealthy) &&
 		weight == strconv.Itoa(local)
 }
 

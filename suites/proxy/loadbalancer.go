@@ -120,19 +120,28 @@ func notBy(pods ...candidate.Pod) check.Want {
 }
 
 var _ = ginkgo.Describe("ipMode", func() {
-	check.It(spec.ProxyLoadBalancerIPModeVIP, "VIP lets every node serve the address, for outsiders, its pods and itself",
+	check.It(spec.ProxyLoadBalancerIPModeVIP, "VIP lets every node serve the address",
+		func(ctx context.Context, net *check.Network) {
+			_, _, all := lopsided(ctx, net, "app")
+			svc := net.Expose(ctx, exposed("app", balanced()))
+			a := []netip.Addr{net.ExternalAddress()}
+			announceAs(ctx, net, svc, corev1.LoadBalancerIPModeVIP, a...)
+			net.Expect(ctx, "an ingress point with ipMode VIP is set", throughEach(net, a, check.AnsweredByEach(all...))...)
+		})
+
+	check.It(spec.ProxyLoadBalancerFromCluster, "VIP lets every node serve the address for its pods and itself",
 		func(ctx context.Context, net *check.Network) {
 			_, _, all := lopsided(ctx, net, "app")
 			clients := clientPods(ctx, net)
 			svc := net.Expose(ctx, exposed("app", balanced()))
 			a := []netip.Addr{net.ExternalAddress()}
-			announceAs(ctx, net, svc, corev1.LoadBalancerIPModeVIP, a...)
+			announce(ctx, net, svc, a...)
 			each := check.AnsweredByEach(all...)
-			cases := throughEach(net, a, each)
+			var cases []check.Case
 			for i := range clients {
 				cases = append(append(cases, calls(clients[i], a, each)...), calls(check.Host(net.Node(i)), a, each)...)
 			}
-			net.Expect(ctx, "an ingress point with ipMode VIP is set", cases...)
+			net.Expect(ctx, "an ingress point is set", cases...)
 		})
 
 	check.It(spec.ProxyLoadBalancerIPModeProxy, "Proxy leaves the address to the load balancer",
@@ -159,14 +168,16 @@ var _ = ginkgo.Describe("ipMode", func() {
 			client := net.ClientPod(ctx, net.Node(2))
 			svc := net.Expose(ctx, exposed("app", balanced()))
 			a := []netip.Addr{net.ExternalAddress()}
-			all3 := func(want check.Want) []check.Case {
-				return slices.Concat(calls(check.Outside(net.Node(0)), a, want), calls(check.Outside(net.Node(2)), a, want), calls(client, a, want))
+			outside := func(want check.Want) []check.Case {
+				return append(calls(check.Outside(net.Node(0)), a, want), calls(check.Outside(net.Node(2)), a, want)...)
 			}
-			served := all3(check.AnsweredByEach(all...))
+			served := outside(check.AnsweredByEach(all...))
 			announceAs(ctx, net, svc, corev1.LoadBalancerIPModeVIP, a...)
 			check.Deciding(func() { net.Expect(ctx, "an ingress point with ipMode VIP is set", served...) }, spec.ProxyLoadBalancerIPModeVIP)
 			announceAs(ctx, net, svc, corev1.LoadBalancerIPModeProxy, a...)
-			check.Deciding(func() { net.Expect(ctx, "ipMode becomes Proxy", all3(notBy(all...))...) }, spec.ProxyLoadBalancerIPModeProxy)
+			check.Deciding(func() {
+				net.Expect(ctx, "ipMode becomes Proxy", append(outside(notBy(all...)), calls(client, a, notBy(all...))...)...)
+			}, spec.ProxyLoadBalancerIPModeProxy)
 			announceAs(ctx, net, svc, corev1.LoadBalancerIPModeVIP, a...)
 			check.Deciding(func() { net.Expect(ctx, "ipMode becomes VIP", served...) }, spec.ProxyLoadBalancerIPModeVIP)
 		})

@@ -33,7 +33,7 @@ func quiet(ctx context.Context, net *check.Network) (all []check.Case, steady ch
 		calls(check.Outside(net.Node(0)), []netip.Addr{external}, each),
 		eachWay(check.At(faithful, exposedPort), check.AlwaysBySame(pods...), from...),
 		eachWay(check.At(local, exposedPort), near, from...), arrivals(net, 0, local, nil, near),
-		once(eachWay(check.At(empty, exposedPort), net.NoEndpoints(net.Declared(spec.NoEndpoints)), clients[0])))
+		once(eachWay(check.At(empty, exposedPort), check.Unanswered(), clients[0])))
 	return all, steady
 }
 

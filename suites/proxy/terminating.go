@@ -133,7 +133,7 @@ var _ = ginkgo.Describe("a terminating endpoint", func() {
 		func(ctx context.Context, net *check.Network) {
 			m := newMixed(ctx, net, mixture{lacks: isReady | isDraining}, true, internalLocal, externalLocal)
 			m.expect(ctx, net, 0,
-				net.NoEndpoints(net.Declared(spec.InternalLocalWithoutEndpoints)), net.NoEndpoints(net.Declared(spec.ExternalLocalWithoutEndpoints)))
+				check.Unanswered(), check.Unanswered())
 		})
 
 	check.It(spec.ProxyTerminatingAvoided, "gets no new connections under policy Local while the node has a ready one",
@@ -157,7 +157,7 @@ var _ = ginkgo.Describe("a terminating endpoint", func() {
 	check.It(spec.ProxyTerminatingClusterUsed, "is not used under policy Cluster when it no longer serves",
 		func(ctx context.Context, net *check.Network) {
 			m := newMixed(ctx, net, mixture{lacks: isReady | isDraining}, false)
-			none := net.NoEndpoints(net.Declared(spec.NoEndpoints))
+			none := check.Unanswered()
 			m.expect(ctx, net, 2, none, none)
 		})
 })
@@ -191,7 +191,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			// A pod that is gone is as silent as what is demanded: the node must have followed.
 			lists(ctx, net, svc, "the last pod of a node has ended", pods[1])
 			settled(ctx, net, pods[1], check.Host(net.Node(0)))
-			none := net.NoEndpoints(net.Declared(spec.ExternalLocalWithoutEndpoints))
+			none := check.Unanswered()
 			net.Expect(ctx, "the last pod of a node has ended", arrivals(net, 0, svc, addresses, none)...)
 		})
 
@@ -274,7 +274,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			// Not serving either, the pod gets no new connection even where it is the only one.
 			net.SetReady(ctx, first, false)
 			net.SetReady(ctx, second, false)
-			net.Expect(ctx, "no endpoint is ready, and the one that terminates does not serve", fresh(net.NoEndpoints(net.Declared(spec.NoEndpoints)))...)
+			net.Expect(ctx, "no endpoint is ready, and the one that terminates does not serve", fresh(check.Unanswered())...)
 			net.ExpectNow(ctx, "a pod that has connections terminates and does not serve", held(check.AnsweredBy(first))...)
 		})
 })

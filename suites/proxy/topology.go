@@ -40,11 +40,16 @@ func newZones(ctx context.Context, net *check.Network) *zones {
 	return z
 }
 
-// hinted exposes a Service on node ports whose endpoints are given. The annotation makes proxies of versions that ask for it use hints.
-func hinted(ctx context.Context, net *check.Network, name string, endpoints ...discoveryv1.Endpoint) (*corev1.Service, *discoveryv1.EndpointSlice) {
+// hinted exposes a Service on node ports whose endpoints are given. It asks for the distribution that makes hints of such a kind, since a proxy may leave hints
+// of a Service alone that asks for none; before trafficDistribution was there, the annotation did.
+func hinted(ctx context.Context, net *check.Network, name, distribution string, endpoints ...discoveryv1.Endpoint) (*corev1.Service, *discoveryv1.EndpointSlice) {
 	ginkgo.GinkgoHelper()
 	svc := net.Expose(ctx, exposed(name, withoutSelector(), onNodePorts(), check.With(func(s *corev1.Service) {
-		s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"}
+		if net.OfVersion(">=1.31") {
+			s.Spec.TrafficDistribution = &distribution
+		} else {
+			s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"}
+		}
 	})))
 	slice := net.Slice(svc)
 	slice.Endpoints = endpoints
@@ -76,7 +81,7 @@ var _ = ginkgo.Describe("topology hints", func() {
 		func(ctx context.Context, net *check.Network) {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]
-			svc, slice := hinted(ctx, net, "app", toZone(net, a, z.names[0]), toZone(net, b, z.names[1]))
+			svc, slice := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, z.names[0]), toZone(net, b, z.names[1]))
 			net.Expect(ctx, "endpoints have hints for their own zones", z.reach(net, svc, onlyBy(2, a), onlyBy(2, b))...)
 			// It is the hint that counts, not where the endpoint is.
 			slice.Endpoints = []discoveryv1.Endpoint{toZone(net, a, z.names[1]), toZone(net, b, z.names[0])}
@@ -91,7 +96,7 @@ var _ = ginkgo.Describe("topology hints", func() {
 			more := net.Backends(ctx, "more", z.nodes[0])[0]
 			unready, no := check.Endpoint(more, net.PrimaryFamily()), false
 			unready.Conditions = discoveryv1.EndpointConditions{Ready: &no, Serving: &no}
-			svc, _ := hinted(ctx, net, "app", toZone(net, a, z.names[0]), toZone(net, b, z.names[1]), unready)
+			svc, _ := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, z.names[0]), toZone(net, b, z.names[1]), unready)
 			net.Expect(ctx, "the Service is created", z.reach(net, svc, onlyBy(3, a), onlyBy(3, b))...)
 		})
 
@@ -99,7 +104,7 @@ var _ = ginkgo.Describe("topology hints", func() {
 		func(ctx context.Context, net *check.Network) {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]
-			svc, slice := hinted(ctx, net, "app", toNode(net, a, z.nodes[0]), toNode(net, b, z.nodes[1]))
+			svc, slice := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferSameNode, toNode(net, a, z.nodes[0]), toNode(net, b, z.nodes[1]))
 			net.Expect(ctx, "endpoints have hints for their own nodes", z.reach(net, svc, onlyBy(2, a), onlyBy(2, b))...)
 			slice.Endpoints = []discoveryv1.Endpoint{toNode(net, a, z.nodes[1]), toNode(net, b, z.nodes[0])}
 			net.UpdateSlice(ctx, slice)
@@ -110,7 +115,7 @@ var _ = ginkgo.Describe("topology hints", func() {
 		func(ctx context.Context, net *check.Network) {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]
-			svc, slice := hinted(ctx, net, "app", toZone(net, a, z.names[0]), check.Endpoint(b, net.PrimaryFamily()))
+			svc, slice := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, z.names[0]), check.Endpoint(b, net.PrimaryFamily()))
 			both := check.AnsweredByEach(a, b)
 			check.Deciding(func() {
 				net.Expect(ctx, "the first endpoint has a hint and the second none", z.reach(net, svc, both, both)...)
@@ -131,8 +136,8 @@ var _ = ginkgo.Describe("topology hints", func() {
 		func(ctx context.Context, net *check.Network) {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]
-			svc, _ := hinted(ctx, net, "app", toZone(net, a, z.names[0]), toZone(net, b, z.names[0]))
-			elsewhere, _ := hinted(ctx, net, "elsewhere", toZone(net, a, "elsewhere"), toZone(net, b, z.names[1]))
+			svc, _ := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, z.names[0]), toZone(net, b, z.names[0]))
+			elsewhere, _ := hinted(ctx, net, "elsewhere", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, "elsewhere"), toZone(net, b, z.names[1]))
 			both := check.AnsweredByEach(a, b)
 			net.Expect(ctx, "the Services are created", slices.Concat(
 				clusterIPCalls(svc, both, z.clients[1]), arrivals(net, z.indices[1], svc, nil, both),
@@ -143,8 +148,8 @@ var _ = ginkgo.Describe("topology hints", func() {
 		func(ctx context.Context, net *check.Network) {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]
-			svc, _ := hinted(ctx, net, "app", toNode(net, a, "elsewhere"), toNode(net, b, "elsewhere"))
-			part, _ := hinted(ctx, net, "part", toNode(net, a, z.nodes[0]), check.Endpoint(b, net.PrimaryFamily()))
+			svc, _ := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferSameNode, toNode(net, a, "elsewhere"), toNode(net, b, "elsewhere"))
+			part, _ := hinted(ctx, net, "part", corev1.ServiceTrafficDistributionPreferSameNode, toNode(net, a, z.nodes[0]), check.Endpoint(b, net.PrimaryFamily()))
 			both := check.AnsweredByEach(a, b)
 			net.Expect(ctx, "the Services are created", append(z.reach(net, svc, both, both), z.reach(net, part, both, both)...)...)
 		})

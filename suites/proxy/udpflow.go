@@ -50,6 +50,7 @@ const flowBound = 10 * time.Second
 var _ = ginkgo.Describe("a steady flow of UDP", func() {
 	check.It(spec.ProxyUDPFlowFollowsEndpoints, "moves to a remaining backend when its own is removed, through every address",
 		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			external := net.ExternalAddress()
 			svc := exposeSelectorless(ctx, net, "app", onNodePorts(), onExternalIPs(external))
@@ -77,6 +78,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 
 	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that began before there was an endpoint, or goes on without one, is served when one comes",
 		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app")
 			callers := append(clients, check.Host(net.Node(0)))
@@ -96,6 +98,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 
 	check.It(spec.ProxyUDPFlowFollowsEndpoints, "leaves its backend with the last endpoint, at a node port too", check.Long(),
 		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app", onNodePorts())
 			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
@@ -113,8 +116,9 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			net.ExpectWithin(ctx, "its only endpoint goes", flowBound, once(steady(check.NotBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyServiceRemoved, "ends the flows of UDP that it had", check.Long(),
+	check.It(spec.ProxyUDPFlowEndsWithService, "ends with its Service", check.Long(),
 		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app", onStaticAddress(ctx, net))
 			net.CreateSlice(ctx, net.Slice(svc, pods[0])) // it stays when the Service goes

@@ -66,19 +66,21 @@ var _ = ginkgo.Describe("the ipvs mode on a node without IPVS", func() {
 			})
 		})
 
-	check.It(spec.ProxyIPVSFallback, "falls back to iptables",
+	check.It(spec.ProxyIPVSExits, "ends the proxy, with an error",
 		func(ctx context.Context, net *check.Network) {
 			node, call := startWithoutIPVS(ctx, net)
-			check.Converge(ctx, "the proxy serves without IPVS", check.ConvergenceBound, func(g Gomega) {
+			check.Converge(ctx, "the proxy ends", check.ConvergenceBound, func(g Gomega) {
 				net.Pass(ctx, lookAgain)
 				state := proxyState(ctx, net, node)
 				if !state.Running {
 					check.Record("the end of the proxy's log", "%s", state.Log)
-					ginkgo.Fail("a proxy in ipvs mode has ended, where it was to fall back to iptables mode")
+					return
 				}
 				o := net.Send(ctx, candidate.Probe{From: call.From, To: call.To, Protocol: corev1.ProtocolTCP})[0][0]
-				g.Expect(o.Result).To(Equal(candidate.Answered), "the proxy of %s runs, and serves nothing; its log ends with %s", node.Name, state.Log)
+				if o.Result == candidate.Answered {
+					ginkgo.Fail("a proxy in ipvs mode serves without IPVS, where it was to end with an error")
+				}
+				g.Expect(state.Running).To(BeFalse(), "the proxy of %s runs; its log ends with %s", node.Name, state.Log)
 			})
-			net.Expect(ctx, "the proxy has fallen back", call, runsIn(node.Name, "iptables"))
 		})
 })

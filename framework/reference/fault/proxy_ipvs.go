@@ -5,9 +5,9 @@ import "github.com/service-conformance/conformance/framework/spec"
 // Bugs of the ipvs mode.
 var (
 	IPVSUnchecked = New("ipvs-unchecked", "Without IPVS in the kernel the proxy runs as if all were well.",
-		spec.ProxyIPVSModulesVerified, spec.ProxyIPVSFallback)
-	IPVSNoFallback = New("ipvs-without-fallback", "Without IPVS in the kernel the proxy refuses to start.",
-		spec.ProxyIPVSFallback)
+		spec.ProxyIPVSModulesVerified, spec.ProxyIPVSExits)
+	IPVSFallsBack = New("ipvs-falls-back", "Without IPVS in the kernel the proxy runs in iptables mode.",
+		spec.ProxyIPVSExits)
 	RealServersNotRepaired = New("real-servers-not-repaired", "What others do to the real servers stays.",
 		spec.ProxyIPVSPeriodicSync, spec.ProxyIPVSDesiredState)
 	IPVSNotFollowing = New("ipvs-not-following", "In ipvs mode changes of endpoints are not followed.",

@@ -11,9 +11,9 @@ var (
 	LoadBalancerOneProtocol = New("load-balancer-one-protocol", "A load-balancer address serves the protocol of the first port only.",
 		spec.ProxyLoadBalancerMixedProtocols, spec.ProxyLoadBalancerReachable)
 	LoadBalancerNotFromInside = New("load-balancer-not-from-inside", "Load-balancer addresses are not served for clients in the cluster.",
-		spec.ProxyLoadBalancerIPModeVIP, spec.ProxyExternalLocalFromCluster)
+		spec.ProxyLoadBalancerFromCluster, spec.ProxyExternalLocalFromCluster)
 	IPModeVIPIgnored = New("ip-mode-vip-ignored", "An address with ipMode VIP is not served.",
-		spec.ProxyLoadBalancerIPModeVIP, spec.ProxyLoadBalancerReachable)
+		spec.ProxyLoadBalancerIPModeVIP, spec.ProxyLoadBalancerFromCluster, spec.ProxyLoadBalancerReachable)
 	IPModeProxyCaptured = New("ip-mode-proxy-captured", "The node serves an address with ipMode Proxy.",
 		spec.ProxyLoadBalancerIPModeProxy)
 	NoMasqueradeForLoadBalancer = New("load-balancer-client-address-kept", "The endpoint sees the client's address through a load balancer under policy Cluster.",

@@ -18,6 +18,8 @@ var (
 		spec.ProxyExternalLocalNodeEndpoints, spec.ProxyExternalLocalDrops, spec.ProxyExternalLocalClientAddress, spec.ProxyPoliciesIndependent)
 	ExternalLocalFallsBack = New("external-local-falls-back", "externalTrafficPolicy Local falls back to other nodes.",
 		spec.ProxyExternalLocalDrops)
+	ExternalLocalRefused = New("external-local-refused", "A node without endpoints refuses external traffic under externalTrafficPolicy Local.",
+		spec.ProxyExternalLocalSilent, spec.ProxyExternalLocalDrops)
 	LocalPodsUnseen = New("local-pods-unseen", "Several pods on a node are taken for none under a Local policy.",
 		spec.ProxyInternalLocalNodeEndpoints, spec.ProxyExternalLocalNodeEndpoints)
 	UnreadyHidesReady = New("unready-hides-ready", "Under a Local policy a node with an endpoint that is not ready yet serves nobody.",

@@ -15,9 +15,9 @@ var (
 	SCTPNotServed = New("sctp-not-served", "SCTP ports are not served.",
 		spec.ProxySCTPForwarded)
 	UDPFlowOutlivesService = New("udp-flow-outlives-service", "A UDP flow goes on to its endpoint when its Service is deleted.",
-		spec.ProxyServiceRemoved)
+		spec.ProxyUDPFlowEndsWithService)
 	UDPFlowStale = New("stale-udp-flow", "A UDP flow goes on to an endpoint that is gone.",
-		spec.ProxyUDPFlowFollowsEndpoints)
+		spec.ProxyUDPFlowFollowsEndpoints, spec.ProxyUDPFlowEndsWithService)
 	FirstPortOnly = New("first-port-only", "Only the first port of a Service is served.",
 		spec.ProxyPortsIndependent)
 	TrafficToFirstTarget = New("target-port-of-first-port", "Every port leads to the target of the first one.",

@@ -42,6 +42,8 @@ func (n *Node) candidates(d *destination, ipv6, inside bool) (among []*Endpoint,
 		return nil, Refuse // as under policy Cluster: there is nobody anywhere
 	case d.kind == ClusterIP && n.faults.On(fault.InternalLocalFallsBack), d.kind != ClusterIP && n.faults.On(fault.ExternalLocalFallsBack):
 		return cluster, 0
+	case d.kind != ClusterIP && n.faults.On(fault.ExternalLocalRefused):
+		return nil, Refuse
 	}
 	return nil, Drop
 }

@@ -21,11 +21,11 @@ func (n *Node) Start(config candidate.ProxyConfiguration) bool {
 	if config.WithoutIPVS && config.Mode == "ipvs" {
 		switch {
 		case n.faults.On(fault.IPVSUnchecked): // it runs as if all were well, and serves nothing
-		case n.faults.On(fault.IPVSNoFallback):
+		case n.faults.On(fault.IPVSFallsBack):
+			config.Mode = "iptables"
+		default:
 			n.running = false
 			return false
-		default:
-			config.Mode = "iptables"
 		}
 	}
 	if n.faults.On(fault.ModeIgnored) {
