@@ -138,6 +138,16 @@ func (s *standIn) serve(w http.ResponseWriter, r *http.Request) error {
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "ConfigMap"}, ObjectMeta: metav1.ObjectMeta{Name: parts[5], Namespace: namespace},
 			Data: map[string]string{"config.conf": "mode: " + s.mode},
 		})
+	case resource == "pods" && namespace == metav1.NamespaceSystem && r.Method == http.MethodGet:
+		list := corev1.PodList{TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "PodList"}}
+		for _, node := range standInNodes {
+			list.Items = append(list.Items, corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{Name: "kube-proxy-" + node, Namespace: namespace}, Spec: corev1.PodSpec{NodeName: node},
+				Status: corev1.PodStatus{Phase: corev1.PodRunning, Conditions: readiness(true)},
+			})
+		}
+		w.Header().Set("Content-Type", "application/json")
+		return json.NewEncoder(w).Encode(list)
 	case resource == "pods" && len(parts) > 6 && parts[6] == "proxy":
 		return s.command(w, r, namespace, strings.Split(parts[5], ":")[1], "/"+parts[7])
 	case resource == "pods" && r.Method == http.MethodPost && len(parts) == 5:

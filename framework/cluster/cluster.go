@@ -50,6 +50,7 @@ type Cluster struct {
 	cidrs       []netip.Prefix
 	nodePorts   utilnet.PortRange
 	nodes       []candidate.Node // that are ready and schedulable
+	otherProxy  string           // why kube-proxy, which is configured, is not taken for the service proxy
 	description candidate.Description
 
 	runID, token string
@@ -145,7 +146,8 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 // proxyModes are the modes of kube-proxy and what they can be asked for.
 var proxyModes = map[string]spec.Capability{"iptables": spec.IPTablesMode, "nftables": spec.NFTablesMode, "ipvs": spec.IPVS}
 
-// proxyCapabilities reads the configuration of kube-proxy where kubeadm puts it. A cluster that does not show it is judged by what all proxies have in common.
+// proxyCapabilities reads the configuration of kube-proxy where kubeadm puts it, and looks whether kube-proxy runs. A cluster that does not show both is judged
+// by what all proxies have in common.
 func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, error) {
 	stored, err := c.client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, "kube-proxy", metav1.GetOptions{})
 	if err != nil {
@@ -165,6 +167,9 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, err
 	mode := proxyModes[name]
 	if mode == "" {
 		return nil, nil
+	}
+	if c.otherProxy, err = c.runsKubeProxy(ctx); err != nil || c.otherProxy != "" {
+		return nil, err
 	}
 	c.description.ProxyMode = name
 	c.description.DataPlane.Name = "kube-proxy"                                                                       // of which version is not known: another than that of the API server may run

@@ -27,7 +27,7 @@ func (c *Cluster) Plan(traffic bool) string {
 	case err != nil:
 		line("traffic", "none: %v", err)
 	default:
-		line("traffic", "pods on %d nodes, and in the host network of nodes that checks send from; kube-proxy: %s", len(c.nodes), cmp.Or(c.description.ProxyMode, "not visible"))
+		line("traffic", "pods on %d nodes, and in the host network of nodes that checks send from; kube-proxy: %s", len(c.nodes), cmp.Or(c.description.ProxyMode, c.notKubeProxy()))
 	}
 	line("namespaces", "conformance-…, with the label %s; nothing is created outside of them", candidate.RunLabel)
 	if c.options.AllowDisruptive {
@@ -37,6 +37,14 @@ func (c *Cluster) Plan(traffic bool) string {
 	}
 	line("if killed", "`conformance cleanup` removes what is left")
 	return text.String()
+}
+
+// notKubeProxy says why the proxy is judged by what all proxies have in common.
+func (c *Cluster) notKubeProxy() string {
+	if c.otherProxy == "" {
+		return "not visible; the proxy is judged by what all have in common"
+	}
+	return "configured, but " + c.otherProxy + "; the proxy is judged by what all have in common"
 }
 
 // families names ranges and, of two, the family that is primary.

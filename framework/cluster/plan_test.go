@@ -22,6 +22,10 @@ func TestPlanSaysWhatTheRunWillDo(t *testing.T) {
 			},
 			true, []string{"fd00::/112 and 10.96.0.0/16: dual stack, IPv6 first", "pods on 5 nodes, and in the host network", "kube-proxy: nftables", "yes: checks have the cluster make"},
 		},
+		"another proxy": {
+			&Cluster{cidrs: []netip.Prefix{four}, nodes: make([]candidate.Node, 3), options: Options{AgentImage: "agent:1"}, otherProxy: "no pod of it is ready on node-1"},
+			true, []string{"kube-proxy: configured, but no pod of it is ready on node-1; the proxy is judged by what all have in common"},
+		},
 		"without an image": {&Cluster{cidrs: []netip.Prefix{four}}, true, []string{"10.96.0.0/16: single stack, IPv4", "none: there is no image", "no: no load balancer"}},
 		"no such check":    {&Cluster{cidrs: []netip.Prefix{four}, nodes: make([]candidate.Node, 3), options: Options{AgentImage: "agent:1"}}, false, []string{"none: no selected check"}},
 		"in any case":      {&Cluster{cidrs: []netip.Prefix{four}}, false, []string{"the label service-conformance/run", "`conformance cleanup` removes"}},

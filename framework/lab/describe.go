@@ -59,6 +59,7 @@ func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
 		spec.AffinityTimeout:               "settable",
 		spec.UDPFlows:                      "follow",
 		spec.NodelessEndpoints:             "remote",
+		spec.ProxyHealth:                   "port-10256",
 		spec.NoEndpoints:                   "reject",
 		spec.InternalLocalWithoutEndpoints: "drop",
 		spec.ExternalLocalWithoutEndpoints: "drop",

@@ -123,7 +123,7 @@ func (r *Reference) Describe() candidate.Description {
 		Capabilities:   slices.Clone(r.capabilities),
 		Declarations: map[spec.Declarable]string{
 			spec.AffinityScope: "port", spec.AffinityTimer: "refreshed", spec.AffinityTimeout: "settable", spec.UDPFlows: "follow",
-			spec.NodelessEndpoints: "remote", spec.NoEndpoints: "reject", spec.InternalLocalWithoutEndpoints: "drop",
+			spec.NodelessEndpoints: "remote", spec.ProxyHealth: "port-10256", spec.NoEndpoints: "reject", spec.InternalLocalWithoutEndpoints: "drop",
 			spec.ExternalLocalWithoutEndpoints: "drop", spec.UnusedPort: "reject", spec.NodePortLoopback: "served",
 			spec.Hairpin: r.unless(absent.Hairpin, "every-address", "not-served"), spec.HostAccess: r.unless(absent.HostAccess, "served", "not-served"),
 		},

@@ -17,6 +17,8 @@ const (
 	UDPFlows Declarable = "udp-flows"
 	// NodelessEndpoints is what an endpoint without the name of a node is under policy Local: "remote" to every node, or "local" to every node.
 	NodelessEndpoints Declarable = "nodeless-endpoints"
+	// ProxyHealth is whether /healthz at port 10256 of a node says that the proxy is well and the node stays, as kube-proxy's does ("port-10256"), or "none" does.
+	ProxyHealth Declarable = "proxy-health"
 	// NoEndpoints is what a client of a Service without endpoints meets: "reject" or "drop".
 	NoEndpoints Declarable = "no-endpoints"
 	// InternalLocalWithoutEndpoints is what a client meets under internalTrafficPolicy Local on a node without endpoints: "reject" or "drop".
@@ -41,6 +43,7 @@ var Declarables = map[Declarable][]string{
 	AffinityTimeout:               {"settable", "fixed"},
 	UDPFlows:                      {"follow", "stay"},
 	NodelessEndpoints:             {"remote", "local"},
+	ProxyHealth:                   {"port-10256", "none"},
 	NoEndpoints:                   {"reject", "drop"},
 	InternalLocalWithoutEndpoints: {"reject", "drop"},
 	ExternalLocalWithoutEndpoints: {"reject", "drop"},

@@ -19,6 +19,7 @@ const drainTaint = `{"spec":{"taints":[{"key":"ToBeDeletedByClusterAutoscaler","
 var _ = ginkgo.Describe("a node that is drained", func() {
 	check.It(spec.ProxyNodeDrainHealth, "fails its proxy health check and serves on",
 		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.ProxyHealth, "port-10256")
 			pods := net.Backends(ctx, "app", net.Node(0))
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
