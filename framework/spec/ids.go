@@ -731,4 +731,5 @@ const (
 	ProxyTerminatingHealthCheckFails ID = "proxy-terminating-health-check-fails"
 	ProxyTerminatingConnectionsKept  ID = "proxy-terminating-connections-kept"
 	ProxyNodeDrainHealth             ID = "proxy-node-drain-health"
+	ProxyNodeDrainHealthCheckPort    ID = "proxy-node-drain-health-check-port"
 )

@@ -3,10 +3,13 @@ package proxy
 import (
 	"context"
 	"encoding/json"
+	"net/http"
+	"net/netip"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
@@ -75,6 +78,26 @@ var _ = ginkgo.Describe("the port of the health check", func() {
 			again := anotherHealthPort(ctx, net, first)
 			net.Expect(ctx, "the Service is given another health check node port",
 				append(healthOfAll(net, again, true, 2, 1, 0), healthOfAll(net, first, false, 2, 1, 0)...)...)
+		})
+
+	check.It(spec.ProxyNodeDrainHealthCheckPort, "answers by the endpoints of a node that is drained",
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.ProxyHealth, "port-10256") // it tells that the node has heard of its drain
+			net.Backends(ctx, "app", net.Node(0))           // on another node, which controls need
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			pods := net.Backends(ctx, "app", node.Name)
+			svc := net.Expose(ctx, exposed("app", balanced(), externalLocal))
+			address := check.Address(node.Addresses, net.PrimaryFamily())
+			at := func(port int32, path string, code int) check.Case {
+				return check.Case{From: check.Outside(net.Node(0)), To: netip.AddrPortFrom(address, uint16(port)), Path: path, Want: check.Status(code)}
+			}
+			port := svc.Spec.HealthCheckNodePort
+			net.Expect(ctx, "the Service is created", at(port, "/", http.StatusOK))
+			check.Must(candidate.Patch(ctx, net.Client().CoreV1().Nodes(), node.Name, types.MergePatchType, drainTaint))
+			net.Expect(ctx, "the node is about to be deleted", at(candidate.ProxyHealthPort, "/healthz", http.StatusServiceUnavailable))
+			net.ExpectNow(ctx, "the health check of the node fails", at(port, "/", http.StatusOK))
+			net.SetReady(ctx, pods[0], false)
+			net.Expect(ctx, "its endpoint is no longer ready", at(port, "/", http.StatusServiceUnavailable))
 		})
 })
 

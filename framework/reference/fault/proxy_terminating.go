@@ -14,6 +14,8 @@ var (
 		spec.ProxyTerminatingLocalUsed, spec.ProxyTerminatingClusterUsed, spec.ProxyPolicyReadyBackends)
 	TerminatingCut = New("terminating-connections-cut", "Connections to a pod are cut when it begins to terminate.",
 		spec.ProxyTerminatingConnectionsKept)
+	DrainFailsHealthCheck = New("drain-fails-health-check-port", "The health check node ports of a node that is about to go fail.",
+		spec.ProxyNodeDrainHealthCheckPort)
 	DrainIgnored = New("drain-ignored", "The health check of a node that is about to go does not fail.",
 		spec.ProxyNodeDrainHealth)
 )

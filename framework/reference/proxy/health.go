@@ -38,6 +38,9 @@ func (n *Node) HealthCheck(port int) *candidate.HTTPAnswer {
 	if count > 0 || n.faults.On(fault.HealthCheckAlwaysOK) {
 		code = http.StatusOK
 	}
+	if n.Draining && n.faults.On(fault.DrainFailsHealthCheck) {
+		code = http.StatusServiceUnavailable
+	}
 	header := map[string][]string{"Content-Type": {"application/json"}, "X-Load-Balancing-Endpoint-Weight": {strconv.Itoa(count)}}
 	local := count
 	switch {
