@@ -114,7 +114,7 @@ var _ = ginkgo.Describe("ingress points", func() {
 		}
 	})
 
-	check.It(spec.APIStatusIngress, "come back as they were written", func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIStatusIngress, "come back as they were written", check.Versions(">=1.30"), func(ctx context.Context, cp *check.ControlPlane) {
 		svc := cp.Arrange(ctx, check.Service("balanced", typeLoadBalancer()))
 		svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{
 			{IP: "192.0.2.10", IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)},
