@@ -288,36 +288,30 @@ func TestHealthCheckNodePortFollowsThePods(t *testing.T) {
 	b.Expect(codes()).To(Equal([]int{503, 503}))
 }
 
-func TestRoundRobinAndItsFallback(t *testing.T) {
-	for name, c := range map[string]struct {
-		without bool
-		strict  bool
-	}{"ipvs": {false, true}, "without IPVS": {true, false}} {
-		t.Run(name, func(t *testing.T) {
-			b := newBench(t)
-			for i := range 3 {
-				b.backend(fmt.Sprint("web-", i), "node-1")
-			}
-			s := b.service(nil)
-			b.ownNode(candidate.ProxyConfiguration{Mode: "ipvs", Scheduler: "rr", WithoutIPVS: c.without})
-			state, err := b.ProxyState(t.Context(), "own")
-			b.Expect(err).NotTo(HaveOccurred())
-			b.Expect(state.Running).To(BeTrue())
-			var probes []candidate.Probe
-			for range 30 {
-				probes = append(probes, tcp("own", at(s.Spec.ClusterIP, 80)))
-			}
-			pods := b.podsOf(b.send(probes...))
-			inOrder := true
-			for i := 3; i < len(pods); i++ {
-				inOrder = inOrder && pods[i] == pods[i-3]
-			}
-			b.Expect(inOrder).To(Equal(c.strict), "%v", pods)
-			for i := range 3 {
-				b.Expect(pods).To(ContainElement(fmt.Sprint("web-", i)))
-			}
-		})
+func TestRoundRobinNeedsIPVS(t *testing.T) {
+	b := newBench(t)
+	for i := range 3 {
+		b.backend(fmt.Sprint("web-", i), "node-1")
 	}
+	s := b.service(nil)
+	b.ownNode(candidate.ProxyConfiguration{Mode: "ipvs", Scheduler: "rr"})
+	var probes []candidate.Probe
+	for range 30 {
+		probes = append(probes, tcp("own", at(s.Spec.ClusterIP, 80)))
+	}
+	pods := b.podsOf(b.send(probes...))
+	for i := 3; i < len(pods); i++ {
+		b.Expect(pods[i]).To(Equal(pods[i-3]), "%v", pods)
+	}
+	for i := range 3 {
+		b.Expect(pods).To(ContainElement(fmt.Sprint("web-", i)))
+	}
+
+	without := newBench(t)
+	without.ownNode(candidate.ProxyConfiguration{Mode: "ipvs", WithoutIPVS: true})
+	state, err := without.ProxyState(t.Context(), "own")
+	without.Expect(err).NotTo(HaveOccurred())
+	without.Expect(state.Running).To(BeFalse(), "a proxy in ipvs mode ends where the kernel has no IPVS")
 }
 
 func TestReleaseTakesPodsAndNodesAway(t *testing.T) {
