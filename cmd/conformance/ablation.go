@@ -20,7 +20,7 @@ type ablation struct {
 	Unclaimed []string `json:"unclaimed,omitempty"`
 	// NotApplicable is how many checks did not apply then.
 	NotApplicable int `json:"notApplicable"`
-	// Own is how many checks of the feature were red or unknown where it was claimed all the same, Others the checks of other features that were red or unknown then and
+	// Own is how many checks of the feature were red, unknown or blocked where it was claimed all the same, Others the checks of other features that were red or unknown then and
 	// that the report does not lead back to it; there must be some and none. Features of the environment cannot be claimed without being there.
 	Own     int      `json:"own"`
 	Others  []string `json:"others,omitempty"`
@@ -74,7 +74,7 @@ func ablate(ctx context.Context, work, without string) ablation {
 	for _, c := range claimed.Checks {
 		own := slices.ContainsFunc(c.Requirements, func(id spec.ID) bool { return spec.Default().Get(id).Feature == feature })
 		switch bad := c.Verdict == check.NonConformant || c.Verdict == check.Unknown; {
-		case bad && own:
+		case (bad || c.Verdict == check.Blocked) && own:
 			a.Own++
 		case bad && !own && len(c.BlockedBy) == 0:
 			a.Others = append(a.Others, c.DisplayName())
@@ -90,7 +90,7 @@ func (a *ablation) judge(claimed bool) {
 	case len(a.Unclaimed) > 0:
 		a.Problem = "not claimed, and red or unknown: " + strings.Join(a.Unclaimed, "; ")
 	case claimed && a.Own == 0:
-		a.Problem = "claimed, and no check of it is red or unknown"
+		a.Problem = "claimed, and no check of it is red, unknown or blocked"
 	case len(a.Others) > 0:
 		a.Problem = "claimed, and other features are red or unknown: " + strings.Join(a.Others, "; ")
 	}

@@ -8,7 +8,8 @@ var (
 		spec.AllocBandOffsetFormula, spec.AllocUpperBandFirst, spec.AllocExample24Offset, spec.AllocExample24StaticEnd, spec.AllocExample24StaticCount,
 		spec.AllocExample24DynamicCount, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
 	BandOffsetFromUsable = New("band-offset-from-usable", "the formula is given the number of usable addresses instead of the size of the CIDR",
-		spec.AllocBandOffsetCIDRSize, spec.AllocBandOffsetSteps, spec.AllocBandOffsetFormula, spec.AllocUpperBandFirst)
+		spec.AllocBandOffsetCIDRSize, spec.AllocBandOffsetSteps, spec.AllocBandOffsetFormula, spec.AllocUpperBandFirst,
+		spec.AllocExample20Offset, spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount)
 	BandOffsetNoMinimum = New("band-offset-no-minimum", "the static band is a 16th of the range however small that is",
 		spec.AllocBandOffsetMinimum, spec.AllocBandOffsetFormula, spec.AllocRangeIPv427, spec.AllocRangeIPv6123)
 	BandOffsetNoMaximum = New("band-offset-no-maximum", "the static band is a 16th of the range however large that is",

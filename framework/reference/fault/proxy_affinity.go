@@ -7,7 +7,7 @@ var (
 	AffinityNever = New("no-affinity", "Session affinity is ignored.",
 		spec.ProxyAffinityClientIP, spec.ProxyIptablesAffinityOrRandom, spec.ProxyAffinityTimeoutDefault, spec.ProxyDualStackPolicies)
 	AffinityForAllClients = New("affinity-of-all-clients-together", "All clients of a Service are tied to one pod.",
-		spec.ProxyAffinityClientsIndependent)
+		spec.ProxyAffinityClientsIndependent, spec.ProxyAffinityClientIP)
 	AffinityForWholeService = New("affinity-for-whole-service", "Affinity spans the ports of a Service where it is declared to hold for each.",
 		spec.ProxyAffinityClientIP)
 	AffinityAlways = New("affinity-always", "Clients stick without being asked to.",

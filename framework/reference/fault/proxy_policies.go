@@ -57,7 +57,7 @@ var (
 	DistributionBeforeLocal = New("distribution-before-local", "trafficDistribution outweighs a policy Local.",
 		spec.ProxyTrafficDistributionLocalFirst)
 	DistributionInsideOnly = New("distribution-inside-only", "trafficDistribution is ignored for external traffic.",
-		spec.ProxyTrafficDistributionExternal)
+		spec.ProxyTrafficDistributionExternal, spec.ProxyTopologyHintsUsed)
 	HintsUsedWhenIncomplete = New("incomplete-hints-used", "Hints are used although an endpoint has none.",
 		spec.ProxyTopologyHintsIncomplete)
 	HintsUsedWhenNoneFits = New("unfitting-hints-used", "Where no hint fits there are no endpoints.",
