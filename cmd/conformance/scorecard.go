@@ -145,6 +145,9 @@ The self-test starts the reference once with every deliberate bug and runs all s
 - *Precision* is the share of red requirements, over all faults, that the fault names.
 - A requirement is *blocked*, not red, where its checks build on one that is red.
 
+What builds on what (fixtures/spec/builds-on.yaml) was drafted from what these faults turn red, and then read. So the precision says less of bugs that
+are not among the faults.
+
 | | |
 |---|--:|
 | faults | %d |
