@@ -20,10 +20,13 @@ type ablation struct {
 	Unclaimed []string `json:"unclaimed,omitempty"`
 	// NotApplicable is how many checks did not apply then.
 	NotApplicable int `json:"notApplicable"`
-	// Own is how many checks of the feature were red, unknown or blocked where it was claimed all the same, Others the checks of other features that were red or unknown then and
-	// that the report does not lead back to it; there must be some and none. Features of the environment cannot be claimed without being there.
+	// Own is how many checks of the feature were red, unknown or blocked where it was claimed all the same; there must be some. Others are the checks of other features
+	// that were red or unknown then, that the report does not lead back to another requirement, and that did not use the feature; there must be none. UsedBy are those that
+	// used it: a requirement that the feature itself builds on is named as the root of what is missing then. Features of the environment cannot be claimed without being
+	// there.
 	Own     int      `json:"own"`
 	Others  []string `json:"others,omitempty"`
+	UsedBy  []string `json:"usedBy,omitempty"`
 	Problem string   `json:"problem,omitempty"`
 }
 
@@ -76,6 +79,8 @@ func ablate(ctx context.Context, work, without string) ablation {
 		switch bad := c.Verdict == check.NonConformant || c.Verdict == check.Unknown; {
 		case (bad || c.Verdict == check.Blocked) && own:
 			a.Own++
+		case bad && !own && len(c.BlockedBy) == 0 && slices.Contains(c.Uses, feature):
+			a.UsedBy = append(a.UsedBy, c.DisplayName())
 		case bad && !own && len(c.BlockedBy) == 0:
 			a.Others = append(a.Others, c.DisplayName())
 		}
