@@ -79,7 +79,7 @@ func explain(out io.Writer, r *spec.Requirement) {
 		field("check", fmt.Sprintf("%s (%s)%s", text, d.Location, on))
 	}
 	for _, f := range r.BuildsOn {
-		field("builds on", fmt.Sprintf("%s: %s", f.Text(), f.Because))
+		field("builds on", fmt.Sprintf("%s: %s", f.ID, f.Because))
 	}
 	field("unchecked", r.Unchecked)
 	for _, f := range fault.All() {

@@ -51,7 +51,7 @@ func (d *reds) stands(v violation) bool {
 }
 
 // unblocked reports whether nothing that the requirement builds on explains the violation.
-func (d *reds) unblocked(v violation) bool { return len(d.roots(v.place, v.by.Failure.Uses)) == 0 }
+func (d *reds) unblocked(v violation) bool { return len(d.roots(v.place)) == 0 }
 
 // featureRoots are the requirements by which the check may have failed on p because of an optional feature that it uses: those of the feature that are not met
 // for a reason of their own. There are none unless every kind of failed case uses such a feature.

@@ -89,36 +89,14 @@ func (d *reds) at(p place) bool {
 
 // roots are those of the requirements that p builds on that are not met, and build on no other such requirement. What weighs less than p does not block it: a run
 // whose verdict a MUST decides would look better than it is.
-//
-// uses are the optional features of the unmet cases, one list for each kind of case: where none is met that a kind of case needs, and this is so for every kind, the
-// failure goes back to these features.
-func (d *reds) roots(p place, uses [][]string) []spec.ID {
-	r, weight := d.c.Get(p.id), d.weight(p.id)
-	if r == nil {
-		return nil
-	}
-	blocks := func(id spec.ID) bool { return d.weight(id) >= weight && d.at(place{id, p.cidr}) }
-	below := slices.Clone(d.c.Foundations(p.id))
-	var ofFeatures []spec.ID
-	explained := len(uses) > 0
-	for _, kind := range uses {
-		found := false
-		for _, f := range r.BuildsOn {
-			if f.Using != "" && slices.Contains(kind, f.Using) && blocks(f.ID) {
-				found = true
-				ofFeatures = append(append(ofFeatures, f.ID), d.c.Foundations(f.ID)...)
-			}
-		}
-		explained = explained && found
-	}
-	if explained {
-		below = append(below, ofFeatures...)
-	}
-	slices.Sort(below)
-	below = slices.DeleteFunc(slices.Compact(below), func(id spec.ID) bool { return !blocks(id) })
-	return slices.DeleteFunc(slices.Clone(below), func(id spec.ID) bool {
+func (d *reds) roots(p place) []spec.ID {
+	weight := d.weight(p.id)
+	below := slices.DeleteFunc(slices.Clone(d.c.Foundations(p.id)), func(id spec.ID) bool { return d.weight(id) < weight || !d.at(place{id, p.cidr}) })
+	roots := slices.DeleteFunc(slices.Clone(below), func(id spec.ID) bool {
 		return slices.ContainsFunc(d.c.Foundations(id), func(deeper spec.ID) bool { return slices.Contains(below, deeper) })
 	})
+	slices.Sort(roots)
+	return roots
 }
 
 var levelWeight = map[spec.Level]int{spec.May: 1, spec.Should: 2, spec.Must: 3}
@@ -187,10 +165,6 @@ func (d *reds) block(x *CheckVerdict) {
 	if len(d.anywhere) == 0 || !failed || x.KnownDeviation != nil {
 		return
 	}
-	var uses [][]string
-	if x.Failure != nil {
-		uses = x.Failure.Uses
-	}
 	left := false // something that nothing blocks
 	blockedBy := map[spec.ID][]spec.ID{}
 	for _, id := range x.Requirements {
@@ -198,14 +172,14 @@ func (d *reds) block(x *CheckVerdict) {
 		if on != check.NonConformant && on != check.Unknown {
 			continue
 		}
-		by := d.roots(place{id, x.ServiceCIDR}, uses)
+		by := d.roots(place{id, x.ServiceCIDR})
 		if x.Failure != nil && on == check.Unknown { // the check ended before it came to this requirement
 			for _, v := range x.Failure.Violated {
 				at := place{v, x.ServiceCIDR}
 				if d.weight(v) < d.weight(id) || !d.at(at) {
 					continue
 				}
-				if deeper := d.roots(at, uses); len(deeper) > 0 {
+				if deeper := d.roots(at); len(deeper) > 0 {
 					by = append(by, deeper...)
 				} else {
 					by = append(by, v)

@@ -104,25 +104,6 @@ func TestWhatBuildsOnAnUnmetRequirementIsBlocked(t *testing.T) {
 	}
 }
 
-func TestFailuresOfAFeatureGoBackToItOnly(t *testing.T) {
-	c := catalogue(t, map[spec.ID]spec.Level{"alloc-a": spec.Must, "alloc-b": spec.Must}, "- {because: x, using: G, requirements: [alloc-b], upon: [alloc-a]}\n")
-	for name, x := range map[string]struct {
-		uses [][]string
-		want check.Verdict
-	}{
-		"every unmet case": {[][]string{{"G"}, {"F", "G"}}, check.Blocked},
-		"some of them":     {[][]string{{"G"}, {"F"}}, check.NonConformant},
-		"plain ones":       {[][]string{{}}, check.NonConformant},
-		"none are told":    {nil, check.NonConformant},
-	} {
-		b := result("alloc-b", "x", check.NonConformant)
-		b.Failure.Uses = x.uses
-		if got := verdicts(build(c, Run{}, []check.Result{result("alloc-a", "x", check.NonConformant), b}))["alloc-b"]; got != x.want {
-			t.Errorf("%s use it: %s, want %s", name, got, x.want)
-		}
-	}
-}
-
 func TestACheckOfSeveralRequirementsIsBlockedInSomeOfThem(t *testing.T) {
 	c := catalogue(t, map[spec.ID]spec.Level{"alloc-a": spec.Must, "alloc-b": spec.Must, "alloc-c": spec.Must}, "- {because: x, requirements: [alloc-b], upon: [alloc-a]}\n")
 	both := result("alloc-b", "x", check.NonConformant)
@@ -221,11 +202,7 @@ func TestBlockingNeverMakesARunLookBetter(t *testing.T) {
 			if a == b {
 				continue
 			}
-			using := ""
-			if rng.IntN(3) == 0 {
-				using = "using: G, "
-			}
-			buildsOn += fmt.Sprintf("- {because: x, %srequirements: [%s], upon: [%s]}\n", using, ids[max(a, b)], ids[min(a, b)])
+			buildsOn += fmt.Sprintf("- {because: x, requirements: [%s], upon: [%s]}\n", ids[max(a, b)], ids[min(a, b)])
 		}
 		var results []check.Result
 		run := Run{}

@@ -73,7 +73,7 @@ func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 			}
 			origin[r.ID] = name
 			for _, f := range r.BuildsOn {
-				buildings = append(buildings, building{f.Because, []string{string(r.ID)}, []ID{f.ID}, f.Using})
+				buildings = append(buildings, building{f.Because, []string{string(r.ID)}, []ID{f.ID}})
 			}
 			r.BuildsOn = nil
 			c.Requirements = append(c.Requirements, r)

@@ -12,18 +12,6 @@ type Foundation struct {
 	ID ID `json:"id"`
 	// Because says what the checks rely on.
 	Because string `json:"because"`
-	// Using limits this to failures whose every unmet case of traffic uses the feature; empty means all failures.
-	Using string `json:"using,omitempty"`
-}
-
-// Text is the ID, with the feature that it counts for.
-func (f Foundation) Text() string { return string(f.ID) + f.when() }
-
-func (f Foundation) when() string {
-	if f.Using == "" {
-		return ""
-	}
-	return " where only cases with the feature " + f.Using + " fail"
 }
 
 // building is an entry of buildsOn in a file of the catalogue.
@@ -33,8 +21,6 @@ type building struct {
 	// Requirements are IDs, or globs on them ("*" any text). A glob leaves out what Upon names and what that builds on itself.
 	Requirements []string `json:"requirements"`
 	Upon         []ID     `json:"upon"`
-	// Using limits this to failures whose every unmet case of traffic uses the feature.
-	Using string `json:"using"`
 }
 
 func (b *building) String() string { return fmt.Sprintf("buildsOn %q", b.Because) }
@@ -45,9 +31,6 @@ func (c *Catalogue) build(all []building) (problems []error) {
 		b := &all[i]
 		bad := func(format string, args ...any) {
 			problems = append(problems, fmt.Errorf("%s: %w", b, fmt.Errorf(format, args...)))
-		}
-		if b.Using != "" && !slices.ContainsFunc(c.Requirements, func(r Requirement) bool { return r.Feature == b.Using }) {
-			bad("unknown feature %q", b.Using)
 		}
 		if b.Because == "" || len(b.Requirements) == 0 || len(b.Upon) == 0 {
 			bad("because, requirements and upon are required")
@@ -75,7 +58,7 @@ func (c *Catalogue) build(all []building) (problems []error) {
 				continue
 			}
 			for _, on := range all[i].Upon {
-				if !c.lay(c.byID[ID(name)], Foundation{on, all[i].Because, all[i].Using}) {
+				if !c.lay(c.byID[ID(name)], Foundation{on, all[i].Because}) {
 					problems = append(problems, fmt.Errorf("%s: %s builds on %s, which builds on it", &all[i], name, on))
 				}
 			}
@@ -94,7 +77,7 @@ func (c *Catalogue) build(all []building) (problems []error) {
 				} else if fits && r.Unchecked == "" {
 					matched = true
 					for _, on := range all[i].Upon {
-						c.lay(r, Foundation{on, all[i].Because, all[i].Using})
+						c.lay(r, Foundation{on, all[i].Because})
 					}
 				}
 			}
@@ -105,27 +88,27 @@ func (c *Catalogue) build(all []building) (problems []error) {
 	}
 	c.foundations = map[ID][]ID{}
 	for i := range c.Requirements {
-		c.foundations[c.Requirements[i].ID] = c.foundationsOf(c.Requirements[i].ID, func(f Foundation) bool { return f.Using == "" })
+		c.foundations[c.Requirements[i].ID] = c.foundationsOf(c.Requirements[i].ID)
 	}
 	return problems
 }
 
 // lay lets a requirement build on another one, unless that would make a circle, which it reports.
 func (c *Catalogue) lay(r *Requirement, f Foundation) bool {
-	if r.ID == f.ID || slices.Contains(c.foundationsOf(f.ID, func(Foundation) bool { return true }), r.ID) {
+	if r.ID == f.ID || slices.Contains(c.foundationsOf(f.ID), r.ID) {
 		return false
 	}
-	if !slices.ContainsFunc(r.BuildsOn, func(g Foundation) bool { return g.ID == f.ID && g.Using == f.Using }) {
+	if !slices.ContainsFunc(r.BuildsOn, func(g Foundation) bool { return g.ID == f.ID }) {
 		r.BuildsOn = append(r.BuildsOn, f)
 	}
 	return true
 }
 
-// Foundations returns all requirements that one builds on whatever its checks use, directly or through others. The caller must not change it.
+// Foundations returns all requirements that one builds on, directly or through others. The caller must not change it.
 func (c *Catalogue) Foundations(id ID) []ID { return c.foundations[id] }
 
-// foundationsOf walks those foundations that count, each of the result before those that build on it.
-func (c *Catalogue) foundationsOf(id ID, counts func(Foundation) bool) (all []ID) {
+// foundationsOf walks what a requirement builds on; each of the result stands before those that build on it.
+func (c *Catalogue) foundationsOf(id ID) (all []ID) {
 	seen := map[ID]bool{id: true}
 	var walk func(ID)
 	walk = func(id ID) {
@@ -134,7 +117,7 @@ func (c *Catalogue) foundationsOf(id ID, counts func(Foundation) bool) (all []ID
 			return
 		}
 		for _, f := range r.BuildsOn {
-			if counts(f) && !seen[f.ID] {
+			if !seen[f.ID] {
 				seen[f.ID] = true
 				walk(f.ID)
 				all = append(all, f.ID)

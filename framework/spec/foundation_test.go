@@ -43,30 +43,16 @@ func TestAGlobLeavesOutWhatWouldBeACircle(t *testing.T) {
 	}
 }
 
-func TestWhatHoldsForAFeatureOnlyCountsForItOnly(t *testing.T) {
-	c, err := three(t, "- {because: x, using: G, requirements: [alloc-c], upon: [alloc-b]}\n")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := c.Foundations("alloc-c"); len(got) > 0 {
-		t.Errorf("alloc-c builds on %v whatever it uses", got)
-	}
-	if got := c.Get("alloc-c").BuildsOn; len(got) != 1 || got[0].Using != "G" {
-		t.Errorf("alloc-c builds on %v", got)
-	}
-}
-
 func TestWrongFoundationsAreRefused(t *testing.T) {
 	for want, buildsOn := range map[string]string{
 		"which builds on it":                       "- {because: x, requirements: [alloc-b], upon: [alloc-a]}\n- {because: y, requirements: [alloc-a], upon: [alloc-b]}\n",
 		"alloc-a builds on alloc-a":                "- {because: x, requirements: [alloc-a], upon: [alloc-a]}\n",
-		`alloc-b builds on alloc-a, which`:         "- {because: x, using: F, requirements: [alloc-a], upon: [alloc-b]}\n- {because: y, requirements: [alloc-b], upon: [alloc-a]}\n",
+		`alloc-b builds on alloc-a, which`:         "- {because: x, requirements: [alloc-a], upon: [alloc-b]}\n- {because: y, requirements: [alloc-b], upon: [alloc-a]}\n",
 		`unknown requirement "alloc-x"`:            "- {because: x, requirements: [alloc-a], upon: [alloc-x]}\n",
 		`unknown requirement "alloc-y"`:            "- {because: x, requirements: [alloc-y], upon: [alloc-a]}\n",
 		`no requirement with a check matches "q*"`: "- {because: x, requirements: ['q*'], upon: [alloc-a]}\n",
 		"no check decides alloc-u":                 "- {because: x, requirements: [alloc-a], upon: [alloc-u]}\n",
 		"because, requirements and upon":           "- {requirements: [alloc-a], upon: [alloc-b]}\n",
-		`unknown feature "H"`:                      "- {because: x, using: H, requirements: [alloc-a], upon: [alloc-b]}\n",
 	} {
 		if _, err := three(t, buildsOn); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, want %q", buildsOn, err, want)
@@ -77,7 +63,7 @@ func TestWrongFoundationsAreRefused(t *testing.T) {
 func TestNothingInTheCatalogueBuildsOnItself(t *testing.T) {
 	c := Default()
 	for _, r := range c.Requirements {
-		if slices.Contains(c.foundationsOf(r.ID, func(Foundation) bool { return true }), r.ID) {
+		if slices.Contains(c.foundationsOf(r.ID), r.ID) {
 			t.Errorf("%s builds on itself", r.ID)
 		}
 	}

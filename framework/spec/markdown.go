@@ -133,7 +133,7 @@ func (c *Catalogue) writeRequirement(b *strings.Builder, r *Requirement, checks 
 		item("Check", escape(check))
 	}
 	for _, f := range r.BuildsOn {
-		item("A check of this requirement builds on", fmt.Sprintf("[%s](#%s)%s: %s", f.ID, f.ID, f.when(), escape(f.Because)))
+		item("A check of this requirement builds on", fmt.Sprintf("[%s](#%s): %s", f.ID, f.ID, escape(f.Because)))
 	}
 	if r.Unchecked != "" {
 		item("No check", escape(r.Unchecked))
