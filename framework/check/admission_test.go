@@ -60,7 +60,10 @@ func (a *administered) Access() candidate.Access      { return candidate.Access{
 func (a *administered) ServiceCIDRs() []netip.Prefix  { return nil }
 func (a *administered) NodePorts() (first, last int)  { return 30000, 32767 }
 func (a *administered) Restart(context.Context) error { return nil }
-func (a *administered) Release()                      { a.released = true }
+func (a *administered) AnotherServer(context.Context, map[string]bool) (candidate.Access, error) {
+	return candidate.Access{}, nil
+}
+func (a *administered) Release() { a.released = true }
 
 func find(t *testing.T, admit func(*corev1.Service) (int, string)) (*candidate.Admission, error, *administered) {
 	t.Helper()

@@ -41,8 +41,9 @@ type ControlPlane struct {
 	careful   bool
 	further   []string // ranges that addresses come from as well
 	random    *rand.Rand
-	journal   journal
-	serial    atomic.Int64
+	journal   *journal
+	server    string        // which of several API servers this is; empty for the first
+	serial    *atomic.Int64 // of names
 	mu        sync.Mutex
 	spaces    []string
 }
@@ -63,6 +64,7 @@ func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string, 
 	cp := &ControlPlane{
 		lease: lease, config: config, http: client, base: config.Host, agent: config.UserAgent, exclusive: d.exclusive, careful: what.Careful,
 		further: what.FurtherServiceCIDRs, random: seeded(d.Name + cidr),
+		journal: &journal{}, serial: &atomic.Int64{},
 	}
 	if cp.core, err = typedcorev1.NewForConfigAndClient(config, client); err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -58,7 +59,7 @@ func (h *hasty) RoundTrip(q *http.Request) (*http.Response, error) {
 }
 
 func networkOf(server http.RoundTripper) *Network {
-	cp := &ControlPlane{http: &http.Client{Transport: server}, base: "http://server", spaces: []string{"ns"}}
+	cp := &ControlPlane{journal: &journal{}, serial: &atomic.Int64{}, http: &http.Client{Transport: server}, base: "http://server", spaces: []string{"ns"}}
 	return &Network{ControlPlane: cp, exposed: map[string]bool{}}
 }
 

@@ -15,8 +15,8 @@ type journal struct {
 }
 
 type entry struct {
-	method, target, contentType string
-	body                        []byte
+	server, method, target, contentType string
+	body                                []byte
 }
 
 const journalLength = 6
@@ -38,7 +38,12 @@ func (j *journal) commands() []string {
 	defer j.mu.Unlock()
 	var out []string
 	for i := range j.entries {
-		out = append(out, j.entries[(j.next+i)%len(j.entries)].command())
+		e := &j.entries[(j.next+i)%len(j.entries)]
+		command := e.command()
+		if e.server != "" {
+			command += " # through the " + e.server
+		}
+		out = append(out, command)
 	}
 	return out
 }

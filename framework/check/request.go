@@ -261,7 +261,7 @@ func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType
 	if len(query) > 0 {
 		target += "?" + query.Encode()
 	}
-	cp.journal.add(entry{method: method, target: target, contentType: contentType, body: body})
+	cp.journal.add(entry{server: cp.server, method: method, target: target, contentType: contentType, body: body})
 	request, err := http.NewRequestWithContext(ctx, method, cp.base+target, bytes.NewReader(body))
 	if err != nil {
 		return Answer{}, err

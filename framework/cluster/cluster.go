@@ -233,3 +233,7 @@ func (cp *controlPlane) Release() {}
 func (cp *controlPlane) Restart(context.Context) error {
 	return candidate.Unavailable("a cluster in use is not restarted")
 }
+
+func (cp *controlPlane) AnotherServer(context.Context, map[string]bool) (candidate.Access, error) {
+	return candidate.Access{}, candidate.Unavailable("a cluster in use is given no further API server")
+}

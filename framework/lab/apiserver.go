@@ -5,10 +5,12 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"time"
 
@@ -27,8 +29,11 @@ type apiServer struct {
 	reach netip.Addr
 
 	home   string // its files, inside dir
+	prefix string // of its keys in etcd
+	gates  map[string]bool
 	port   int
 	token  string
+	ca     *authority
 	client *client
 
 	mu         sync.Mutex
@@ -60,40 +65,61 @@ func startAPIServer(
 	if err != nil {
 		return nil, err
 	}
-	s := &apiServer{version: v, binaries: b, dir: d, etcd: e, ranges: r, reach: reach, detached: detached, home: home, token: rand.Text()}
-	if err := s.writeCredentials(ca); err != nil {
+	s := &apiServer{
+		version: v, binaries: b, dir: d, etcd: e, ranges: r, reach: reach, detached: detached,
+		home: home, prefix: "/" + filepath.Base(home), token: rand.Text(), ca: ca,
+	}
+	return s, s.start(ctx, serving)
+}
+
+// another starts a kube-apiserver on the keys of this one, with feature gates of its own.
+func (s *apiServer) another(ctx context.Context, gates map[string]bool) (*apiServer, error) {
+	home, err := os.MkdirTemp(s.dir.path, "apiserver-")
+	if err != nil {
 		return nil, err
+	}
+	a := &apiServer{
+		version: s.version, binaries: s.binaries, dir: s.dir, etcd: s.etcd, ranges: s.ranges, reach: s.reach, detached: s.detached,
+		home: home, prefix: s.prefix, gates: gates, token: rand.Text(), ca: s.ca,
+	}
+	return a, a.start(ctx, nil)
+}
+
+// start writes what the server reads and starts it on a free port.
+func (s *apiServer) start(ctx context.Context, serving func(*apiServer) error) error {
+	if err := s.writeCredentials(); err != nil {
+		return err
 	}
 	for range attempts {
 		ports, err := freePorts(1)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		s.port = ports[0]
-		s.client, err = newClient(candidate.Access{URL: "https://" + loopback(s.port), CA: ca.pem, Token: s.token})
+		s.client, err = newClient(candidate.Access{URL: "https://" + loopback(s.port), CA: s.ca.pem, Token: s.token})
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if err = s.run(ctx); err == nil {
 			err = s.begin(ctx, serving)
 		}
 		if err == nil {
-			return s, nil
+			return nil
 		}
 		s.client.close()
 		if !errors.Is(err, errPortTaken) {
-			return nil, fmt.Errorf("start kube-apiserver %s for %s: %w", b.Version, r, err)
+			return fmt.Errorf("start kube-apiserver %s for %s: %w", s.binaries.Version, s.ranges, err)
 		}
 	}
-	return nil, fmt.Errorf("start kube-apiserver %s for %s: %w", b.Version, r, errPortTaken)
+	return fmt.Errorf("start kube-apiserver %s for %s: %w", s.binaries.Version, s.ranges, errPortTaken)
 }
 
-func (s *apiServer) writeCredentials(ca *authority) error {
+func (s *apiServer) writeCredentials() error {
 	names := []netip.Addr{netip.MustParseAddr("127.0.0.1"), s.ranges.kubernetesService()}
 	if s.reach.IsValid() {
 		names = append(names, s.reach)
 	}
-	cert, key, err := ca.serving(names...)
+	cert, key, err := s.ca.serving(names...)
 	if err != nil {
 		return err
 	}
@@ -127,7 +153,7 @@ func (s *apiServer) args() []string {
 	}
 	serves = append(serves,
 		"--etcd-servers="+s.etcd.endpoint,
-		"--etcd-prefix=/"+filepath.Base(s.home),
+		"--etcd-prefix="+s.prefix,
 		"--service-cluster-ip-range="+s.ranges.String(),
 		"--service-node-port-range="+s.ranges.nodePorts.String(),
 		"--bind-address="+bind,
@@ -147,6 +173,9 @@ func (s *apiServer) args() []string {
 		"--profiling=false",
 		"--v=1",
 	)
+	for _, gate := range slices.Sorted(maps.Keys(s.gates)) {
+		serves = append(serves, fmt.Sprintf("--feature-gates=%s=%t", gate, s.gates[gate]))
+	}
 	return append(serves, s.binaries.servers.APIServerFlags...)
 }
 

@@ -305,6 +305,11 @@ func (d *dataPlane) Restart(context.Context) error {
 	return errors.New("restart of a control plane that is not leased exclusively")
 }
 
+// AnotherServer implements candidate.ControlPlane: others use the same storage.
+func (d *dataPlane) AnotherServer(context.Context, map[string]bool) (candidate.Access, error) {
+	return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")
+}
+
 // Pass implements candidate.DataPlane.
 func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {
 	select {

@@ -219,6 +219,7 @@ func (l *Lab) Describe() candidate.Description {
 		Tier:           "lab",
 		Capabilities: []spec.Capability{
 			spec.ChosenServiceCIDR, spec.ExhaustibleRange, spec.DualStack, spec.SingleStack, spec.RestartControlPlane,
+			spec.SeveralAPIServers,
 		},
 		Components: map[string]string{},
 	}
@@ -333,6 +334,9 @@ type controlPlane struct {
 	ranges    ranges
 	exclusive bool
 	server    *apiServer
+
+	mu      sync.Mutex
+	further []*apiServer // on the same storage
 }
 
 func (c *controlPlane) Access() candidate.Access { return c.server.client.access }
@@ -351,7 +355,38 @@ func (c *controlPlane) Restart(ctx context.Context) error {
 	return c.server.restart(ctx)
 }
 
-// Alive implements candidate.Living.
-func (c *controlPlane) Alive(context.Context) error { return c.server.alive() }
+// AnotherServer implements candidate.ControlPlane.
+func (c *controlPlane) AnotherServer(ctx context.Context, gates map[string]bool) (candidate.Access, error) {
+	if !c.exclusive {
+		return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")
+	}
+	s, err := c.server.another(ctx, gates)
+	if err != nil {
+		return candidate.Access{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.further = append(c.further, s)
+	return s.client.access, nil
+}
 
-func (c *controlPlane) Release() { c.lease.release() }
+// Alive implements candidate.Living.
+func (c *controlPlane) Alive(context.Context) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	err := c.server.alive()
+	for _, s := range c.further {
+		err = errors.Join(err, s.alive())
+	}
+	return err
+}
+
+func (c *controlPlane) Release() {
+	c.mu.Lock()
+	for _, s := range c.further {
+		s.stop()
+	}
+	c.further = nil
+	c.mu.Unlock()
+	c.lease.release()
+}

@@ -89,6 +89,11 @@ func (d *dataPlane) Restart(context.Context) error {
 	return errors.New("restart of a control plane that is not leased exclusively")
 }
 
+// AnotherServer implements candidate.ControlPlane: others use the same storage.
+func (d *dataPlane) AnotherServer(context.Context, map[string]bool) (candidate.Access, error) {
+	return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")
+}
+
 // Release implements candidate.ControlPlane.
 func (d *dataPlane) Release() {
 	d.once.Do(func() {

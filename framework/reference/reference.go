@@ -70,7 +70,7 @@ func New(options Options) (*Reference, error) {
 	r := &Reference{
 		options: options,
 		capabilities: []spec.Capability{
-			spec.ChosenServiceCIDR, spec.ExhaustibleRange, spec.DualStack, spec.SingleStack, spec.RestartControlPlane,
+			spec.ChosenServiceCIDR, spec.ExhaustibleRange, spec.DualStack, spec.SingleStack, spec.RestartControlPlane, spec.SeveralAPIServers,
 			spec.DataPlane, spec.EndpointControllers, spec.ClusterDNS, spec.LoadBalancer, spec.SCTP, spec.VirtualClock,
 			spec.ProxyConfiguration, spec.ProxyMetrics, spec.KubeProxy, spec.IPTablesMode, spec.NFTablesMode, spec.IPVS,
 			spec.Kubelet,
@@ -169,7 +169,7 @@ func (r *Reference) ControlPlane(ctx context.Context, request candidate.Request)
 		if err != nil {
 			return nil, err
 		}
-		return &controlPlane{server: server, cidrs: cidrs, ports: ports, release: func() { r.stop(server) }}, nil
+		return &controlPlane{reference: r, server: server, cidrs: cidrs, ports: ports, release: func() { r.stop(server) }}, nil
 	}
 	key, err := json.Marshal(request)
 	if err != nil {
@@ -190,11 +190,19 @@ func (r *Reference) startLocked(options apiserver.Options) (*apiserver.Server, e
 	if err != nil {
 		return nil, candidate.Unavailable("the reference has no control plane with the Service range %v: %v", options.ServiceCIDRs, err)
 	}
+	return server, r.openLocked(server)
+}
+
+// openLocked starts a server, which Close stops.
+func (r *Reference) openLocked(server *apiserver.Server) error {
+	if r.closed {
+		return errors.New("the reference is closed")
+	}
 	if err := server.Start(); err != nil {
-		return nil, err
+		return err
 	}
 	r.open[server] = true
-	return server, nil
+	return nil
 }
 
 func (r *Reference) stop(server *apiserver.Server) {
@@ -231,15 +239,21 @@ func nodePorts(text string) (service.PortRange, error) {
 
 // controlPlane is one lease.
 type controlPlane struct {
-	server  *apiserver.Server
-	cidrs   []netip.Prefix
-	ports   service.PortRange
-	once    sync.Once
-	release func()
+	reference *Reference // nil if the lease is not exclusive
+	server    *apiserver.Server
+	cidrs     []netip.Prefix
+	ports     service.PortRange
+	once      sync.Once
+	release   func()
+
+	mu      sync.Mutex
+	further []*apiserver.Server // on the same storage
 }
 
-func (c *controlPlane) Access() candidate.Access {
-	return candidate.Access{URL: c.server.URL(), Token: c.server.Token(), Direct: c.server}
+func (c *controlPlane) Access() candidate.Access { return accessTo(c.server) }
+
+func accessTo(s *apiserver.Server) candidate.Access {
+	return candidate.Access{URL: s.URL(), Token: s.Token(), Direct: s}
 }
 
 func (c *controlPlane) ServiceCIDRs() []netip.Prefix { return slices.Clone(c.cidrs) }
@@ -248,4 +262,34 @@ func (c *controlPlane) NodePorts() (first, last int) { return c.ports.First, c.p
 
 func (c *controlPlane) Restart(ctx context.Context) error { return c.server.Restart(ctx) }
 
-func (c *controlPlane) Release() { c.once.Do(c.release) }
+// AnotherServer implements candidate.ControlPlane.
+func (c *controlPlane) AnotherServer(_ context.Context, gates map[string]bool) (candidate.Access, error) {
+	if c.reference == nil {
+		return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")
+	}
+	server, err := c.server.Another(gates)
+	if err != nil {
+		return candidate.Access{}, err
+	}
+	c.reference.mu.Lock()
+	err = c.reference.openLocked(server)
+	c.reference.mu.Unlock()
+	if err != nil {
+		return candidate.Access{}, err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.further = append(c.further, server)
+	return accessTo(server), nil
+}
+
+func (c *controlPlane) Release() {
+	c.once.Do(func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		for _, s := range c.further {
+			c.reference.stop(s)
+		}
+		c.release()
+	})
+}

@@ -54,6 +54,7 @@ const (
 	AllocNodePortConcurrentStatic          ID = "alloc-node-port-concurrent-static"
 	AllocNodePortConcurrentDynamic         ID = "alloc-node-port-concurrent-dynamic"
 	AllocNodePortRecordSurvivesRestart     ID = "alloc-node-port-record-survives-restart"
+	AllocNodePortRecordShared              ID = "alloc-node-port-record-shared"
 	AllocNodePortRepair                    ID = "alloc-node-port-repair"
 
 	// allocation-service-cidrs.yaml
@@ -126,6 +127,7 @@ const (
 	AllocNoPortChoice                       ID = "alloc-no-port-choice"
 	AllocRecordSurvivesRestart              ID = "alloc-record-survives-restart"
 	AllocRecordShared                       ID = "alloc-record-shared"
+	AllocRepairKeepsUsed                    ID = "alloc-repair-keeps-used"
 	AllocRestartDuringCreates               ID = "alloc-restart-during-creates"
 	AllocAddressBeforeService               ID = "alloc-address-before-service"
 	AllocNoRangeNoAddress                   ID = "alloc-no-range-no-address"

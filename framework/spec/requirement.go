@@ -57,6 +57,7 @@ const (
 	ManageServiceCIDRs    Capability = "manage-service-cidrs"    // ServiceCIDR and IPAddress objects may be written
 	ServiceCIDRController Capability = "service-cidr-controller" // something holds a ServiceCIDR that is being deleted while addresses depend on it
 	RestartControlPlane   Capability = "restart-control-plane"
+	SeveralAPIServers     Capability = "several-api-servers"  // further API servers on the storage of a control plane, with other rules if asked for
 	EndpointControllers   Capability = "endpoint-controllers" // something turns selectors into EndpointSlices
 	DataPlane             Capability = "data-plane"           // nodes, backends and clients between which traffic can be sent
 	ProxyConfiguration    Capability = "proxy-configuration"  // the service proxy can be configured and restarted
@@ -75,6 +76,7 @@ const (
 // Capabilities lists every known capability, for validation.
 var Capabilities = []Capability{
 	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, ServiceCIDRController, RestartControlPlane,
+	SeveralAPIServers,
 	EndpointControllers, DataPlane, ProxyConfiguration, ProxyMetrics,
 	KubeProxy, IPTablesMode, NFTablesMode, IPVS, VirtualClock, SCTP, LoadBalancer, ClusterDNS, Kubelet,
 }

@@ -143,16 +143,24 @@ func oneWins(ctx context.Context, cp *check.ControlPlane, service func(i int) *c
 	ginkgo.GinkgoHelper()
 	answers := make([]check.Answer, racers)
 	check.Concurrently(racers, func(i int) { answers[i] = cp.Create(ctx, service(i)) })
-	var winners []*corev1.Service
+	for _, a := range answers {
+		if !a.Accepted() {
+			Expect(a).To(refused)
+		}
+	}
+	created := winners(answers)
+	Expect(created).To(HaveLen(1), "Services that %d clients created at a time", racers)
+	return created[0]
+}
+
+// winners are the Services of the creates that were accepted.
+func winners(answers []check.Answer) (created []*corev1.Service) {
 	for _, a := range answers {
 		if a.Accepted() {
-			winners = append(winners, a.Service)
-			continue
+			created = append(created, a.Service)
 		}
-		Expect(a).To(refused)
 	}
-	Expect(winners).To(HaveLen(1), "Services that %d clients created at a time", racers)
-	return winners[0]
+	return created
 }
 
 // onAllocation are words by which a message says that it is about the allocation of an address. The document gives the sense of the message alone.

@@ -43,7 +43,7 @@ var _ = ginkgo.Describe("restart", func() {
 
 	check.It(spec.AllocRestartDuringCreates, "leaves Services created around it with addresses of their own", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/16"),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			createDuringRestart(ctx, cp)
+			createMeanwhile(ctx, cp, cp.Restart)
 			services := cp.List(ctx)
 			check.Record("Services created around the restart", "%d", len(services))
 			owner := map[string]string{}
@@ -61,16 +61,16 @@ var _ = ginkgo.Describe("restart", func() {
 
 const (
 	stormClients = 4
-	// stormCreates is how many Services are created before and, again, after the restart.
+	// stormCreates is how many Services are created before and, again, after what is done.
 	stormCreates = 40
 	retryCreate  = 20 * time.Millisecond
 )
 
-// createDuringRestart creates Services from several clients while the API server is restarted. Creates may fail meanwhile.
-func createDuringRestart(ctx context.Context, cp *check.ControlPlane) {
+// createMeanwhile creates Services from several clients before, while and after something is done to the API server. Creates may fail meanwhile.
+func createMeanwhile(ctx context.Context, cp *check.ControlPlane, do func(context.Context)) {
 	ginkgo.GinkgoHelper()
 	var before, after atomic.Int64
-	var restarting, restarted atomic.Bool
+	var begun, done atomic.Bool
 	warm := make(chan struct{})
 	stopped := make(chan struct{})
 	ctx, cancel := context.WithCancel(ctx)
@@ -78,7 +78,7 @@ func createDuringRestart(ctx context.Context, cp *check.ControlPlane) {
 	storm := func(int) {
 		for after.Load() < stormCreates && ctx.Err() == nil {
 			_, err := cp.Client().CoreV1().Services(cp.Namespace()).Create(ctx, check.Service(cp.Name("storm")), metav1.CreateOptions{})
-			refused := apierrors.IsInvalid(err) || apierrors.IsInternalError(err) && !restarting.Load()
+			refused := apierrors.IsInvalid(err) || apierrors.IsInternalError(err) && !begun.Load()
 			switch {
 			case refused && !check.HasNoAnswer(err):
 				Expect(err).NotTo(HaveOccurred(), "a Service with a dynamic address")
@@ -87,7 +87,7 @@ func createDuringRestart(ctx context.Context, cp *check.ControlPlane) {
 				case <-ctx.Done():
 				case <-time.After(retryCreate):
 				}
-			case restarted.Load():
+			case done.Load():
 				after.Add(1)
 			case before.Add(1) == stormCreates:
 				close(warm)
@@ -103,14 +103,14 @@ func createDuringRestart(ctx context.Context, cp *check.ControlPlane) {
 	case <-stopped: // a demand was not met
 		return
 	case <-ctx.Done():
-		check.Abort("fewer than %d Services could be created before the restart: %v", stormCreates, ctx.Err())
+		check.Abort("fewer than %d Services could be created beforehand: %v", stormCreates, ctx.Err())
 	}
-	restarting.Store(true)
-	cp.Restart(ctx)
-	restarted.Store(true)
+	begun.Store(true)
+	do(ctx)
+	done.Store(true)
 	select {
 	case <-stopped:
 	case <-ctx.Done():
-		check.Abort("fewer than %d Services could be created after the restart: %v", stormCreates, ctx.Err())
+		check.Abort("fewer than %d Services could be created afterwards: %v", stormCreates, ctx.Err())
 	}
 }

@@ -73,6 +73,7 @@ func Serve(c candidate.Candidate, settings any, events func(json.RawMessage)) (*
 	mux.HandleFunc("POST "+secret+"/dataplanes", lease(s, s.candidate.DataPlane))
 	mux.HandleFunc("POST "+secret+"/leases/{id}/{method}", s.serveDataPlane)
 	mux.HandleFunc("POST "+secret+"/leases/{id}/restart", s.restart)
+	mux.HandleFunc("POST "+secret+"/leases/{id}/another-server", s.anotherServer)
 	mux.HandleFunc("POST "+secret+"/leases/{id}/alive", s.alive)
 	mux.HandleFunc("DELETE "+secret+"/leases/{id}", s.release)
 	s.url = "http://" + listener.Addr().String() + secret
@@ -161,6 +162,30 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 		out.Error = err.Error()
 	} else {
 		out.Access = cp.Access()
+	}
+	answer(w, out)
+}
+
+func (s *Server) anotherServer(w http.ResponseWriter, r *http.Request) {
+	var gates map[string]bool
+	if err := json.NewDecoder(r.Body).Decode(&gates); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	var out leaseAnswer
+	cp := s.take(r.PathValue("id"), false)
+	if cp == nil {
+		answer(w, leaseAnswer{Error: "no such lease"})
+		return
+	}
+	access, err := cp.AnotherServer(r.Context(), gates)
+	switch {
+	case candidate.IsUnavailable(err):
+		out.Unavailable = err.Error()
+	case err != nil:
+		out.Error = err.Error()
+	default:
+		out.Access = access
 	}
 	answer(w, out)
 }
@@ -264,13 +289,7 @@ func (l *leased) take(ctx context.Context, path string, request any) error {
 	if err := l.client.call(ctx, http.MethodPost, path, request, &l.leaseAnswer); err != nil {
 		return err
 	}
-	switch {
-	case l.Unavailable != "":
-		return candidate.Unavailable("%s", l.Unavailable)
-	case l.Error != "":
-		return errors.New(l.Error)
-	}
-	return nil
+	return l.failure()
 }
 
 func (l *leased) Access() candidate.Access     { return l.leaseAnswer.Access }
@@ -286,8 +305,25 @@ func (l *leased) Alive(ctx context.Context) error {
 	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/alive", nil, &out); err != nil {
 		return err
 	}
-	if out.Error != "" {
-		return errors.New(out.Error)
+	return out.failure()
+}
+
+// AnotherServer implements candidate.ControlPlane.
+func (l *leased) AnotherServer(ctx context.Context, gates map[string]bool) (candidate.Access, error) {
+	var out leaseAnswer
+	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/another-server", gates, &out); err != nil {
+		return candidate.Access{}, err
+	}
+	return out.Access, out.failure()
+}
+
+// failure is the error that an answer tells of.
+func (a *leaseAnswer) failure() error {
+	switch {
+	case a.Unavailable != "":
+		return candidate.Unavailable("%s", a.Unavailable)
+	case a.Error != "":
+		return errors.New(a.Error)
 	}
 	return nil
 }
@@ -297,8 +333,8 @@ func (l *leased) Restart(ctx context.Context) error {
 	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/restart", nil, &out); err != nil {
 		return err
 	}
-	if out.Error != "" {
-		return errors.New(out.Error)
+	if err := out.failure(); err != nil {
+		return err
 	}
 	l.leaseAnswer.Access = out.Access
 	return nil

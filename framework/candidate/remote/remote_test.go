@@ -45,8 +45,11 @@ type stubPlane struct {
 func (p *stubPlane) Access() candidate.Access {
 	return candidate.Access{URL: "https://127.0.0.1:1", CA: []byte("ca"), Token: "t"}
 }
-func (p *stubPlane) ServiceCIDRs() []netip.Prefix      { return p.request.ServiceCIDRs }
-func (p *stubPlane) NodePorts() (first, last int)      { return 1, 2 }
+func (p *stubPlane) ServiceCIDRs() []netip.Prefix { return p.request.ServiceCIDRs }
+func (p *stubPlane) NodePorts() (first, last int) { return 1, 2 }
+func (p *stubPlane) AnotherServer(_ context.Context, gates map[string]bool) (candidate.Access, error) {
+	return candidate.Access{URL: fmt.Sprint(gates)}, nil
+}
 func (p *stubPlane) Restart(ctx context.Context) error { return errors.New("does not restart") }
 func (p *stubPlane) Alive(context.Context) error {
 	return errors.New("the proxy of " + p.request.NodePorts + " ended")
@@ -88,6 +91,9 @@ func TestCandidateIsTheSameAcrossProcesses(t *testing.T) {
 	}
 	if err := cp.Restart(t.Context()); err == nil || err.Error() != "does not restart" {
 		t.Errorf("restart: %v", err)
+	}
+	if a, err := cp.AnotherServer(t.Context(), map[string]bool{"Gate": true}); err != nil || a.URL != "map[Gate:true]" {
+		t.Errorf("another server: %+v, %v", a, err)
 	}
 	if err := cp.(candidate.Living).Alive(t.Context()); err == nil || err.Error() != "the proxy of 1-2 ended" {
 		t.Errorf("alive: %v", err)

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -22,6 +23,19 @@ func (s *Server) storeRefused(res *resource, obj object) {
 func (s *Server) freeByBug(obj object) {
 	if svc, ok := obj.(*corev1.Service); ok && s.options.Faults.On(fault.DryRunDeleteFrees) {
 		s.rules.Load().Delete(svc)
+	}
+}
+
+// repairByBug frees the addresses of all Services that have just been created, with a bug: as if their creation had failed half-way.
+func (s *Server) repairByBug() {
+	if !s.options.Faults.On(fault.RepairFreesNew) {
+		return
+	}
+	all, _ := s.store.list(services, "")
+	for _, e := range all {
+		if svc := e.stored.(*corev1.Service); time.Since(svc.CreationTimestamp.Time) < time.Minute {
+			s.rules.Load().Delete(svc)
+		}
 	}
 }
 

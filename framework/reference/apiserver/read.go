@@ -228,7 +228,7 @@ func (rq *request) resume(text string) (entries []*entry, version uint64, after 
 		}
 		return nil, 0, "", apierrors.NewBadRequest("continue key is not valid: use the one that the list answered with")
 	}
-	s := &rq.server.snapshots
+	s := rq.server.snapshots
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if entries = s.find(rq.resource, token.Version); entries == nil {

@@ -68,10 +68,15 @@ type Server struct {
 	rules   atomic.Pointer[service.Rules]
 
 	managers  fieldManagers
-	snapshots snapshots
+	snapshots *snapshots
 
 	// controlling is held while the endpoint controllers look at a Service.
 	controlling sync.Mutex
+
+	// loose is set on a server that was started with the gate StrictIPCIDRValidation off.
+	loose bool
+	// shared is set once another server works on the same storage: what is allocated is then known to somebody while this one is restarted.
+	shared atomic.Bool
 
 	// running ends when the server stops; nil before it was started.
 	running atomic.Pointer[context.Context]
@@ -102,7 +107,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: options, store: newStore(), minor: minor}
+	s := &Server{options: options, store: newStore(), snapshots: &snapshots{}, minor: minor}
 	if options.TLS {
 		if s.tls, err = newServerTLS(options.Address); err != nil {
 			return nil, err
@@ -128,16 +133,7 @@ func MinorVersion(version string) (int, error) {
 
 // loadRules makes the rules anew and gives them everything that the store knows: what a real API server does when it starts.
 func (s *Server) loadRules() error {
-	rules, err := service.New(service.Config{
-		ServiceCIDRs: s.options.ServiceCIDRs,
-		NodePorts:    s.options.NodePorts,
-		Faults:       s.faultsOfRules(),
-		NewAllocator: s.options.NewAllocator,
-		Seed:         s.options.Seed,
-		Version:      fmt.Sprintf("1.%d", s.minor),
-		OnAllocate:   s.addressAllocated,
-		OnRelease:    s.addressReleased,
-	})
+	rules, err := service.New(s.rulesConfig())
 	if err != nil {
 		return err
 	}
@@ -146,6 +142,20 @@ func (s *Server) loadRules() error {
 	}
 	s.rules.Store(rules)
 	return nil
+}
+
+func (s *Server) rulesConfig() service.Config {
+	return service.Config{
+		ServiceCIDRs: s.options.ServiceCIDRs,
+		NodePorts:    s.options.NodePorts,
+		Faults:       s.faultsOfRules(),
+		NewAllocator: s.options.NewAllocator,
+		Seed:         s.options.Seed,
+		Version:      fmt.Sprintf("1.%d", s.minor),
+		OnAllocate:   s.addressAllocated,
+		OnRelease:    s.addressReleased,
+		LooseIPs:     s.loose,
+	}
 }
 
 // Start listens and serves in the background. It returns when connections are accepted.
@@ -226,7 +236,10 @@ func (s *Server) Restart(ctx context.Context) error {
 		return err
 	}
 	s.working.Lock() // once no request is worked on any more
-	err := s.loadRules()
+	var err error
+	if !s.shared.Load() {
+		err = s.loadRules()
+	}
 	s.working.Unlock()
 	if err != nil {
 		return fmt.Errorf("restart the reference API server: %w", err)

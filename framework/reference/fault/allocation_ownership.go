@@ -32,4 +32,7 @@ var (
 	FullRangeBlocksAll = New("full-range-blocks-all", "an exhausted range of one IP family keeps the other from being used", spec.AllocDualStackEachFamily)
 	RestartForgets     = New("restart-forgets", "what is allocated is only known to the process and forgotten when it is restarted",
 		spec.AllocRecordSurvivesRestart, spec.AllocNodePortRecordSurvivesRestart, spec.AllocRestartDuringCreates)
+	SecondServerOwnRecord = New("second-server-own-record", "each API server knows only what was in use when it started, and what it has given out itself",
+		spec.AllocRecordShared, spec.AllocNodePortRecordShared)
+	RepairFreesNew = New("repair-frees-new", "an API server that starts frees the addresses of Services that were created within a minute", spec.AllocRepairKeepsUsed)
 )

@@ -7,6 +7,8 @@ var (
 	TypeMetaUnchecked = New("type-meta-unchecked", "apiVersion and kind are stored as sent, whatever they are",
 		spec.APIVersionReturned, spec.APIVersionUnrecognized, spec.APIKindInferred, spec.APIKindMatchesEndpoint, spec.APIKindImmutable)
 
+	NotRatcheted = New("not-ratcheted", "an update is refused for addresses that are stored and that it does not change, if new ones could not be written so", spec.APIRatcheting)
+
 	OwnersDropped         = New("owners-dropped", "owner references are not stored", spec.APIMetadataPreserved)
 	UIDOfClient           = New("uid-of-client", "a new Service keeps the uid that the client sent", spec.APISystemMetadata)
 	UIDIgnored            = New("uid-ignored", "an update may name any uid", spec.APIUidImmutable)

@@ -282,7 +282,7 @@ func (r *Rules) validateClusterIPSyntax(svc, old *corev1.Service) (errs field.Er
 			}
 			continue
 		}
-		errs = append(errs, validation.IsValidIPForLegacyField(clusterIPsPath.Index(i), ip, r.version.strictIPs() && !r.faults.On(fault.ClusterIPNotStrict), stored)...)
+		errs = append(errs, validation.IsValidIPForLegacyField(clusterIPsPath.Index(i), ip, r.strictIPs() && !r.faults.On(fault.ClusterIPNotStrict), r.kept(stored))...)
 	}
 	return errs
 }

@@ -21,10 +21,10 @@ func (r *Rules) validateExternalIPs(svc, old *corev1.Service) (errs field.ErrorL
 	if old != nil {
 		stored = old.Spec.ExternalIPs
 	}
-	strict := r.version.strictIPs() && !r.faults.On(fault.ExternalIPsSloppy)
+	strict := r.strictIPs() && !r.faults.On(fault.ExternalIPsSloppy)
 	for i, s := range svc.Spec.ExternalIPs {
 		path := specPath.Child("externalIPs").Index(i)
-		if invalid := validation.IsValidIPForLegacyField(path, s, strict, stored); len(invalid) > 0 {
+		if invalid := validation.IsValidIPForLegacyField(path, s, strict, r.kept(stored)); len(invalid) > 0 {
 			errs = append(errs, invalid...)
 			continue
 		}

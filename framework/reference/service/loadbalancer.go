@@ -108,7 +108,7 @@ func (r *Rules) validateSourceRanges(svc, old *corev1.Service) (errs field.Error
 	if !isLoadBalancer(svc) && !r.faults.On(fault.SourceRangesAnyType) {
 		errs = append(errs, field.Forbidden(path, onlyLoadBalancer))
 	}
-	strict := r.version.strictIPs() && !r.faults.On(fault.SourceRangesSloppy)
+	strict := r.strictIPs() && !r.faults.On(fault.SourceRangesSloppy)
 	if r.faults.On(fault.SourceRangesUnchecked) {
 		return errs
 	}
@@ -120,7 +120,7 @@ func (r *Rules) validateSourceRanges(svc, old *corev1.Service) (errs field.Error
 		if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
 			at = path.Index(i)
 		}
-		errs = append(errs, validation.IsValidCIDRForLegacyField(at, s, strict, stored)...)
+		errs = append(errs, validation.IsValidCIDRForLegacyField(at, s, strict, r.kept(stored))...)
 	}
 	return errs
 }

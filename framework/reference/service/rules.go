@@ -40,6 +40,10 @@ type Config struct {
 	// in which that happens; a dry run tells nothing. They are called with a lock held and must not call the Rules.
 	OnAllocate func(ip netip.Addr, owner *corev1.Service)
 	OnRelease  func(ip netip.Addr)
+	// Beside, if set, are the rules of another API server on the same storage: what is in use there is in use here.
+	Beside *Rules
+	// LooseIPs lets sloppy forms of addresses pass, as before strictIPs.
+	LooseIPs bool
 }
 
 // PortRange is a range of ports, both ends included.
@@ -53,11 +57,17 @@ const DefaultRange = "kubernetes"
 type Rules struct {
 	faults   fault.Set
 	version  version
+	looseIPs bool
 	families []corev1.IPFamily // that the cluster is configured for, the default one first
 
 	onAllocate func(netip.Addr, *corev1.Service)
 	onRelease  func(netip.Addr)
 
+	*record
+}
+
+// record is the addresses and ports in use. The rules of all API servers on one storage share it.
+type record struct {
 	mu    sync.Mutex // held while addresses and ports are taken or given back, so that a dry run is never seen
 	ips   addresses
 	ports *allocator.Ports
@@ -82,9 +92,10 @@ func New(config Config) (*Rules, error) {
 	r := &Rules{
 		faults:     config.Faults,
 		version:    v,
+		looseIPs:   config.LooseIPs,
 		onAllocate: config.OnAllocate,
 		onRelease:  config.OnRelease,
-		ips:        addresses{newAllocator: config.NewAllocator, faults: config.Faults, inUse: map[netip.Addr]use{}},
+		record:     &record{ips: addresses{newAllocator: config.NewAllocator, faults: config.Faults, inUse: map[netip.Addr]use{}}},
 	}
 	if r.onAllocate == nil {
 		r.onAllocate = func(netip.Addr, *corev1.Service) {}
@@ -97,6 +108,10 @@ func New(config Config) (*Rules, error) {
 	}
 	if len(r.families) == 2 && r.families[0] == r.families[1] {
 		return nil, fmt.Errorf("service ranges %s and %s are of the same IP family: give one range of each", config.ServiceCIDRs[0], config.ServiceCIDRs[1])
+	}
+	if config.Beside != nil {
+		r.record = config.Beside.record
+		return r, nil
 	}
 	if r.ports, err = allocator.NewPorts(config.NodePorts.First, config.NodePorts.Last, options); err != nil {
 		return nil, err

@@ -96,7 +96,7 @@ func (r *Rules) validateIngressIP(ip string, path *field.Path, stored []string) 
 	if addr, ok := parseIP(ip); ok && addr.Is6() && r.faults.On(fault.IngressIPv4Only) {
 		return field.ErrorList{field.Invalid(path, ip, "must be an IPv4 address")}
 	}
-	return validation.IsValidIPForLegacyField(path, ip, r.version.strictIPs() && !r.faults.On(fault.IngressIPSloppy), stored)
+	return validation.IsValidIPForLegacyField(path, ip, r.strictIPs() && !r.faults.On(fault.IngressIPSloppy), r.kept(stored))
 }
 
 // validateIPMode: the mode says how packets to an address arrive, so there is one exactly if there is an address.

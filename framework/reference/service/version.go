@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // version is the minor version of Kubernetes 1 whose rules are followed.
@@ -29,7 +31,15 @@ func parseVersion(s string) (version, error) {
 func (v version) relaxedNames() bool { return v >= 36 }
 
 // strictIPs: leading zeros, IPv4-mapped IPv6 addresses and CIDRs with host bits are refused in new values (KEP-4858).
-func (v version) strictIPs() bool { return v >= 36 }
+func (r *Rules) strictIPs() bool { return r.version >= 36 && !r.looseIPs }
+
+// kept are the stored values that may stay as they are written.
+func (r *Rules) kept(stored []string) []string {
+	if r.faults.On(fault.NotRatcheted) {
+		return nil
+	}
+	return stored
+}
 
 // preferSame: trafficDistribution may be PreferSameZone or PreferSameNode (KEP-3015).
 func (v version) preferSame() bool { return v >= 34 }

@@ -1,0 +1,51 @@
+package apiserver
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/service"
+)
+
+// strictIPGate is the feature gate of Kubernetes that decides whether sloppy forms of addresses are refused (KEP-4858).
+const strictIPGate = "StrictIPCIDRValidation"
+
+// Another makes a server on the storage of this one, with the feature gates that are named set as given. It does not listen yet. The error names a gate that the
+// reference does not have.
+func (s *Server) Another(gates map[string]bool) (*Server, error) {
+	options := s.options
+	options.Address = "127.0.0.1:0"
+	a := &Server{options: options, store: s.store, snapshots: s.snapshots, minor: s.minor}
+	for _, gate := range slices.Sorted(maps.Keys(gates)) {
+		if gate != strictIPGate {
+			return nil, fmt.Errorf("the reference has no feature gate %s", gate)
+		}
+		a.loose = !gates[gate]
+	}
+	var err error
+	if options.TLS {
+		if a.tls, err = newServerTLS(options.Address); err != nil {
+			return nil, err
+		}
+	}
+	s.shared.Store(true)
+	a.shared.Store(true)
+	config := a.rulesConfig()
+	if !options.Faults.On(fault.SecondServerOwnRecord) {
+		config.Beside = s.rules.Load()
+	}
+	rules, err := service.New(config)
+	if err != nil {
+		return nil, err
+	}
+	if config.Beside == nil {
+		if err := a.restore(rules); err != nil {
+			return nil, err
+		}
+	}
+	a.rules.Store(rules)
+	a.repairByBug()
+	return a, nil
+}
