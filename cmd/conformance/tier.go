@@ -81,6 +81,8 @@ func (f *tierFlags) validate() error {
 		return usage("--proxy-command is for --tier lab")
 	case f.tier != "lab" && (f.proxy.Setup != "" || f.proxy.Teardown != ""):
 		return usage("--node-setup and --node-teardown are for --tier lab")
+	case f.tier != "lab" && (f.proxy.PodSetup != "" || f.proxy.PodTeardown != ""):
+		return usage("--pod-setup and --pod-teardown are for --tier lab")
 	case f.tier != "lab" && (f.servers.EtcdCommand != "" || f.servers.APIServerCommand != "" || len(f.servers.APIServerFlags) > 0):
 		return usage("--etcd-command, --kube-apiserver-command and --kube-apiserver-flag are for --tier lab")
 	case f.agentImage != "" && f.tier != "cluster" && f.tier != "kind":
@@ -113,6 +115,8 @@ func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
 	flags.StringVar(&o.Ready, "proxy-ready", "", "command that succeeds on a node of the lab once the proxy of --proxy-command serves there; checks begin then; placeholders as above")
 	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
 	flags.StringVar(&o.Teardown, "node-teardown", "", "command to run on each node of the lab after its proxy was stopped, if the one before succeeded; placeholders as above")
+	flags.StringVar(&o.PodSetup, "pod-setup", "", "command to run on its node for each pod of the lab before the pod is used, as a CNI plugin is called; also {pod-interface}, the node's end of the cable")
+	flags.StringVar(&o.PodTeardown, "pod-teardown", "", "command to run on its node for each pod of the lab before the pod goes; placeholders as for --pod-setup")
 }
 
 // registerServers adds the flags that replace what the lab stores in and serves the API with.
@@ -139,6 +143,10 @@ func validateProxy(o lab.ProxyOptions) error {
 		return usage("--proxy-ready is for the program of --proxy-command: when kube-proxy is ready is known")
 	case o.Teardown != "" && o.Setup == "":
 		return usage("--node-teardown undoes what --node-setup has done: name both")
+	case o.PodSetup != "" && o.Command == "":
+		return usage("--pod-setup is for the program of --proxy-command: kube-proxy needs to know of no pod")
+	case o.PodTeardown != "" && o.PodSetup == "":
+		return usage("--pod-teardown undoes what --pod-setup has done: name both")
 	case o.Mode != "" && !slices.Contains(candidate.ProxyModes, o.Mode):
 		return usage("unknown proxy mode %q; there are iptables, nftables and ipvs", o.Mode)
 	}

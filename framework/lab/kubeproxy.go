@@ -25,6 +25,9 @@ type ProxyOptions struct {
 	Ready string
 	// Setup, if set, is run in the network namespace of each node before its proxy starts, Teardown after it was stopped.
 	Setup, Teardown string
+	// PodSetup, if set, is run in the network namespace of a node for each pod, once its network stands and before anything is sent, as a CNI plugin is called;
+	// PodTeardown before its network goes. {pod-interface} is the name of the node's end of the cable to the pod.
+	PodSetup, PodTeardown string
 }
 
 // DefaultProxyMode is the mode that kube-proxy itself takes by default.

@@ -16,6 +16,8 @@ const (
 	readyAttempt    = 10 * time.Second
 	readyPause      = 100 * time.Millisecond
 	tearDownTimeout = time.Minute
+	// podSetupTimeout bounds one call of a pod-setup command.
+	podSetupTimeout = time.Minute
 )
 
 // command runs a command of the user's in the network namespace of the node; what it says goes to the log of the proxy.
@@ -84,4 +86,29 @@ func (n *node) waitReady(ctx context.Context) error {
 		case <-time.After(readyPause):
 		}
 	}
+}
+
+// setUpPod tells who plugs pods in of a new one. A node without a proxy has nobody.
+func (n *node) setUpPod(p *network.Pod) error {
+	command := n.world.lab.proxy.PodSetup
+	if command == "" || !n.proxyState().Running {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.Background(), podSetupTimeout, fmt.Errorf("no end after %s", podSetupTimeout))
+	defer cancel()
+	if err := n.command(ctx, fill(command, "{pod-interface}", p.Interface())); err != nil {
+		return fmt.Errorf("pod-setup command on %s: %w; its log ends with: %s", n.name, errors.Join(err, context.Cause(ctx)), logTail(n.file(".log"), 3))
+	}
+	return nil
+}
+
+// tearDownPod undoes setUpPod. What goes wrong goes with the pod: it is in the log.
+func (n *node) tearDownPod(p *network.Pod) {
+	command := n.world.lab.proxy.PodTeardown
+	if command == "" || !n.proxyState().Running {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), tearDownTimeout)
+	defer cancel()
+	_ = n.command(ctx, fill(command, "{pod-interface}", p.Interface()))
 }

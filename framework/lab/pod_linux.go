@@ -95,6 +95,9 @@ func (n *node) startPod(as candidate.Pod) (_ *pod, err error) {
 			return nil, err
 		}
 		p.Addresses = p.network.Addresses
+		if err := n.setUpPod(p.network); err != nil {
+			return nil, err
+		}
 	}
 	p.backend, err = traffic.Serve(p.PodName, p.Ports, p.namespace().Do)
 	return p, err
@@ -233,6 +236,7 @@ func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
 func (p *pod) stop() {
 	p.kill()
 	if p.network != nil {
+		p.node.tearDownPod(p.network)
 		p.network.Remove()
 	}
 }

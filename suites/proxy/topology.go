@@ -56,15 +56,26 @@ func hinted(ctx context.Context, net *check.Network, name, distribution string, 
 	return svc, net.CreateSlice(ctx, slice)
 }
 
+// at is an endpoint as the controller would describe it to a proxy that may heed zones: with the zone of its node.
+func at(net *check.Network, pod candidate.Pod) discoveryv1.Endpoint {
+	e := check.Endpoint(pod, net.PrimaryFamily())
+	for _, n := range net.Nodes() {
+		if n.Name == pod.Node && n.Zone != "" {
+			e.Zone = &n.Zone
+		}
+	}
+	return e
+}
+
 // toZone is an endpoint with a hint for a zone; toNode is one with a hint for a node.
 func toZone(net *check.Network, pod candidate.Pod, zone string) discoveryv1.Endpoint {
-	e := check.Endpoint(pod, net.PrimaryFamily())
+	e := at(net, pod)
 	e.Hints = &discoveryv1.EndpointHints{ForZones: []discoveryv1.ForZone{{Name: zone}}}
 	return e
 }
 
 func toNode(net *check.Network, pod candidate.Pod, node string) discoveryv1.Endpoint {
-	e := check.Endpoint(pod, net.PrimaryFamily())
+	e := at(net, pod)
 	e.Hints = &discoveryv1.EndpointHints{ForNodes: []discoveryv1.ForNode{{Name: node}}}
 	return e
 }
@@ -94,7 +105,7 @@ var _ = ginkgo.Describe("topology hints", func() {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]
 			more := net.Backends(ctx, "more", z.nodes[0])[0]
-			unready, no := check.Endpoint(more, net.PrimaryFamily()), false
+			unready, no := at(net, more), false
 			unready.Conditions = discoveryv1.EndpointConditions{Ready: &no, Serving: &no}
 			svc, _ := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, z.names[0]), toZone(net, b, z.names[1]), unready)
 			net.Expect(ctx, "the Service is created", z.reach(net, svc, onlyBy(3, a), onlyBy(3, b))...)
@@ -115,7 +126,7 @@ var _ = ginkgo.Describe("topology hints", func() {
 		func(ctx context.Context, net *check.Network) {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]
-			svc, slice := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, z.names[0]), check.Endpoint(b, net.PrimaryFamily()))
+			svc, slice := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, z.names[0]), at(net, b))
 			both := check.AnsweredByEach(a, b)
 			check.Deciding(func() {
 				net.Expect(ctx, "the first endpoint has a hint and the second none", z.reach(net, svc, both, both)...)
@@ -149,7 +160,7 @@ var _ = ginkgo.Describe("topology hints", func() {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]
 			svc, _ := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferSameNode, toNode(net, a, "elsewhere"), toNode(net, b, "elsewhere"))
-			part, _ := hinted(ctx, net, "part", corev1.ServiceTrafficDistributionPreferSameNode, toNode(net, a, z.nodes[0]), check.Endpoint(b, net.PrimaryFamily()))
+			part, _ := hinted(ctx, net, "part", corev1.ServiceTrafficDistributionPreferSameNode, toNode(net, a, z.nodes[0]), at(net, b))
 			both := check.AnsweredByEach(a, b)
 			net.Expect(ctx, "the Services are created", append(z.reach(net, svc, both, both), z.reach(net, part, both, both)...)...)
 		})

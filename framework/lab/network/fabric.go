@@ -366,7 +366,7 @@ func (n *Node) AddPod() (_ *Pod, err error) {
 	}
 	id := uint32(n.index)<<8 | uint32(p.number)
 	var eth netlink.Link
-	if p.cable, eth, err = n.connect(fmt.Sprintf("pod%d", p.number), mac(podGatewayKind, id), p.Namespace, mac(podKind, id)); err != nil {
+	if p.cable, eth, err = n.connect(p.Interface(), mac(podGatewayKind, id), p.Namespace, mac(podKind, id)); err != nil {
 		return nil, err
 	}
 	for i, r := range n.PodRanges {
@@ -385,6 +385,9 @@ func (n *Node) AddPod() (_ *Pod, err error) {
 	}
 	return p, nil
 }
+
+// Interface is the name of the node's end of the cable to the pod.
+func (p *Pod) Interface() string { return fmt.Sprintf("pod%d", p.number) }
 
 // The last bytes of pods' addresses.
 const (

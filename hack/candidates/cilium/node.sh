@@ -1,0 +1,53 @@
+#!/usr/bin/env bash
+# What run.sh has the lab do on each node.
+#
+#   node.sh setup|start|remove KUBECONFIG NODE
+#   node.sh plug|unplug KUBECONFIG NODE INTERFACE
+#
+# The folders of an agent (/run/cilium, /var/lib/cilium, the BPF file system) are those of its node. The agent sees them in a mount namespace of its own.
+set -euo pipefail
+action=$1 kubeconfig=$2 node=$3
+state=/run/cilium-nodes/$node
+case $action in
+setup)
+  mkdir -p "$state"/{bpf,run,lib}
+  cp -r "$CILIUM_HOME/src/bpf" "$state/lib/bpf"
+  mount -t bpf bpf "$state/bpf"
+  crds=$CILIUM_HOME/src/pkg/k8s/apis/cilium.io/client/crds
+  if ! said=$(kubectl --kubeconfig "$kubeconfig" apply --server-side -f "$crds/v2" -f "$crds/v2alpha1" 2>&1); then
+    echo "$said" >&2
+    exit 1
+  fi
+  ;;
+plug) exec "$CILIUM_HOME/register" add "$state/run/cilium.sock" "$4" ;;
+unplug) exec "$CILIUM_HOME/register" remove "$state/run/cilium.sock" "$4" ;;
+remove)
+  umount -l "$state/bpf"
+  rm -rf "$state"
+  ;;
+start)
+  if [ -z "${CILIUM_MOUNTS:-}" ]; then
+    CILIUM_MOUNTS=private exec unshare -m --propagation private "$0" "$@"
+  fi
+  export PATH=/usr/lib/llvm-19/bin:$PATH
+  mkdir -p /run/cilium /var/lib
+  mount --bind "$state/run" /run/cilium
+  mount --bind "$state/bpf" /sys/fs/bpf
+  mkdir -p /run/cilium/cgroup
+  mount --bind "$CILIUM_CGROUP" /run/cilium/cgroup
+  export K8S_NODE_NAME=$node
+  exec "$CILIUM_HOME/cilium-agent" --k8s-kubeconfig-path="$kubeconfig" \
+    --kube-proxy-replacement=true --kube-proxy-replacement-healthz-bind-address=0.0.0.0:10256 \
+    --bpf-lb-sock=true --bpf-lb-sock-hostns-only=true --bpf-lb-external-clusterip=true \
+    --enable-service-topology=true --enable-health-check-nodeport=true \
+    --devices=eth0 --direct-routing-device=eth0 --enable-host-legacy-routing=true \
+    --routing-mode=native --ipv4-native-routing-cidr=10.244.0.0/16 --ipv6-native-routing-cidr=fd00:10:244::/48 \
+    --enable-ipv4=true --enable-ipv6=true --enable-ipv4-masquerade=false --enable-ipv6-masquerade=false \
+    --ipam=delegated-plugin --local-router-ipv4=169.254.23.1 --local-router-ipv6=fe80::cafe \
+    --enable-endpoint-routes=true --cni-external-routing=true --enable-local-node-route=false --disable-endpoint-crd=true \
+    --enable-envoy-config=false --enable-l7-proxy=false --enable-policy=never --enable-hubble=false \
+    --api-rate-limit=endpoint-create=auto-adjust:false,rate-limit:100/s,rate-burst:100,parallel-requests:4,max-wait-duration:1m \
+    --enable-health-checking=false --enable-endpoint-health-checking=false \
+    --cgroup-root=/run/cilium/cgroup --state-dir=/run/cilium --lib-dir="$state/lib" --bpf-root=/sys/fs/bpf
+  ;;
+esac
