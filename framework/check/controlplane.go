@@ -24,6 +24,7 @@ import (
 	"k8s.io/client-go/util/retry"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // ControlPlane is what a check sees of the control plane under test: its ranges, a namespace of its own, and the API. The
@@ -118,6 +119,13 @@ func (cp *ControlPlane) OtherFamily() corev1.IPFamily {
 
 // NodePorts is the node-port range, both ends included.
 func (cp *ControlPlane) NodePorts() (first, last int) { return cp.lease.NodePorts() }
+
+// OfVersion reports whether the candidate is of a version that the constraint admits (spec.ParseVersions), for what is different there.
+func (cp *ControlPlane) OfVersion(constraint string) bool {
+	what := setup.Candidate.Describe()
+	admits, err := spec.ParseVersions(constraint)
+	return err == nil && admits(what.Version)
+}
 
 // Client is a typed client for objects other than Services. Its requests are not part of the reproduction.
 func (cp *ControlPlane) Client() kubernetes.Interface {

@@ -69,12 +69,6 @@ func (n *Network) Node(i int) string { return n.plane.Nodes()[i].Name }
 // Has reports whether the candidate offers a capability, for checks that demand more where they can.
 func (n *Network) Has(c spec.Capability) bool { return n.what.Has(c) }
 
-// OfVersion reports whether the candidate is of a version that the constraint admits (spec.ParseVersions), for what is arranged differently there.
-func (n *Network) OfVersion(constraint string) bool {
-	admits, err := spec.ParseVersions(constraint)
-	return err == nil && admits(n.what.Version)
-}
-
 // Declared is what the implementation declares of itself; empty if it does not.
 func (n *Network) Declared(d spec.Declarable) string { return n.what.Declarations[d] }
 

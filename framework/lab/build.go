@@ -176,10 +176,11 @@ func compile(ctx context.Context, work string, v version, components []Component
 	if etcd, err = etcdVersion(upstream); err != nil {
 		return "", "", err
 	}
-	if err := tool.checkPublished(ctx, v, stagingModules(upstream)); err != nil {
+	missing, err := tool.unpublished(ctx, v, stagingModules(upstream))
+	if err != nil {
 		return "", "", err
 	}
-	if err := writeModule(work, goMod, v); err != nil {
+	if err := writeModule(work, goMod, v, missing); err != nil {
 		return "", "", err
 	}
 
@@ -190,7 +191,11 @@ func compile(ctx context.Context, work string, v version, components []Component
 	}
 	progress("fetching the modules of Kubernetes "+v.String(), 0, 0)
 	err = tool.compilePackages(ctx, "compiling "+strings.Join(names, " and "), filepath.Join(work, "bin"), v.stamps(), pkgs, progress)
-	if err != nil {
+	switch {
+	case err != nil && len(missing) > 0 && ctx.Err() == nil:
+		return "", "", fmt.Errorf("this release is incomplete, %d of its modules have no version %s: %s; choose another patch release (known to work: %s): %w",
+			len(missing), v.staging(), strings.Join(missing, ", "), strings.Join(SupportedVersions, ", "), err)
+	case err != nil:
 		return "", "", err
 	}
 
@@ -207,10 +212,19 @@ func compile(ctx context.Context, work string, v version, components []Component
 }
 
 // writeModule lays out the temporary module.
-func writeModule(work string, kubernetesGoMod []byte, v version) error {
-	goMod, err := generateModule(kubernetesGoMod, v)
+func writeModule(work string, kubernetesGoMod []byte, v version, missing []string) error {
+	goMod, err := generateModule(kubernetesGoMod, v, missing)
 	if err != nil {
 		return err
+	}
+	for _, path := range missing {
+		folder := filepath.Join(work, filepath.FromSlash(missingFolder(path)))
+		if err := os.MkdirAll(folder, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(folder, "go.mod"), []byte("module "+path+"\n"), 0o644); err != nil {
+			return err
+		}
 	}
 	if err := os.WriteFile(filepath.Join(work, "go.mod"), goMod, 0o644); err != nil {
 		return err
@@ -315,8 +329,8 @@ func (m *moduleInfo) reason() string {
 	return strings.Join(strings.Fields(text), " ")
 }
 
-// unpublished reports whether the go command's words mean that a version does not exist, as opposed to a network that failed.
-func unpublished(reason string) bool {
+// isUnpublished reports whether the go command's words mean that a version does not exist, as opposed to a network that failed.
+func isUnpublished(reason string) bool {
 	for _, s := range []string{"unknown revision", "404 Not Found", "410 Gone", "no matching versions", "not found", "is not available"} {
 		if strings.Contains(reason, s) {
 			return true
@@ -336,7 +350,7 @@ func (g *goTool) downloadGoMod(ctx context.Context, v version) ([]byte, error) {
 		return nil, fmt.Errorf("go mod download: %w", err)
 	}
 	if reason := m.reason(); reason != "" {
-		if unpublished(reason) {
+		if isUnpublished(reason) {
 			return nil, fmt.Errorf("%s is not published as a Go module (%s); the lab is known to work with %s", v, reason, strings.Join(SupportedVersions, ", "))
 		}
 		return nil, errors.New(reason)
@@ -347,8 +361,8 @@ func (g *goTool) downloadGoMod(ctx context.Context, v version) ([]byte, error) {
 	return os.ReadFile(m.GoMod)
 }
 
-// checkPublished reports which of the staging modules of a release were never published: some releases are incomplete.
-func (g *goTool) checkPublished(ctx context.Context, v version, paths []string) error {
+// unpublished reports which of the staging modules of a release were never published: some releases are incomplete.
+func (g *goTool) unpublished(ctx context.Context, v version, paths []string) (missing []string, err error) {
 	args := []string{"list", "-m", "-e", "-json"}
 	for _, p := range paths {
 		args = append(args, p+"@"+v.staging())
@@ -356,30 +370,28 @@ func (g *goTool) checkPublished(ctx context.Context, v version, paths []string) 
 	// The command wants a module to stand in.
 	goMod := filepath.Join(g.dir, "go.mod")
 	if err := os.WriteFile(goMod, []byte("module "+buildModule+"\n"), 0o644); err != nil {
-		return err
+		return nil, err
 	}
 	out, runErr := g.run(ctx, nil, args...)
-	var missing []string
 	for d := json.NewDecoder(bytes.NewReader(out)); ; {
 		var m moduleInfo
 		if err := d.Decode(&m); errors.Is(err, io.EOF) {
 			break
 		} else if err != nil {
-			return fmt.Errorf("go list: %w", err)
+			return nil, fmt.Errorf("go list: %w", err)
 		}
 		if reason := m.reason(); reason != "" {
-			if !unpublished(reason) {
-				return fmt.Errorf("look for %s %s: %s", m.Path, v.staging(), reason)
+			if !isUnpublished(reason) {
+				return nil, fmt.Errorf("look for %s %s: %s", m.Path, v.staging(), reason)
 			}
 			missing = append(missing, m.Path)
 		}
 	}
 	if len(missing) > 0 {
 		slices.Sort(missing)
-		return fmt.Errorf("this release is incomplete, %d of its modules have no version %s: %s; choose another patch release (known to work: %s)",
-			len(missing), v.staging(), strings.Join(missing, ", "), strings.Join(SupportedVersions, ", "))
+		return missing, nil
 	}
-	return runErr
+	return nil, runErr
 }
 
 // countPackages says how many packages a build of pkgs compiles at most, fetching their modules.

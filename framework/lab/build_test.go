@@ -145,10 +145,6 @@ func TestBuildErrorsSayWhatIsWrong(t *testing.T) {
 			env:  [2]string{"FAKE_DOWNLOAD_ERROR", "dial tcp: lookup modules.invalid: server misbehaving"},
 			want: []string{"server misbehaving"},
 		},
-		"missing staging module": {
-			env:  [2]string{"FAKE_MISSING_MODULE", "k8s.io/client-go"},
-			want: []string{"incomplete", "k8s.io/client-go", "v0.37.1", "another patch release"},
-		},
 		"does not compile": {env: [2]string{"FAKE_BUILD", "fail"}, want: []string{"undefined: thing"}},
 		"wrong stamp":      {env: [2]string{"FAKE_VERSION", "v0.0.0-master"}, want: []string{"v0.0.0-master"}},
 		"no go tool":       {env: [2]string{"PATH", os.DevNull}, want: []string{"not in PATH", "install Go"}},
@@ -173,6 +169,21 @@ func TestBuildErrorsSayWhatIsWrong(t *testing.T) {
 				t.Errorf("the cache after a failed build: %v", err)
 			}
 		})
+	}
+}
+
+func TestBuildOfAnIncompleteRelease(t *testing.T) {
+	fakeToolchain(t)
+	t.Setenv("FAKE_MISSING_MODULE", "k8s.io/client-go")
+	if _, err := Build(t.Context(), BuildOptions{CacheDir: t.TempDir()}); err != nil {
+		t.Errorf("a module is missing that no program imports: %v", err)
+	}
+	t.Setenv("FAKE_BUILD", "fail")
+	_, err := Build(t.Context(), BuildOptions{CacheDir: t.TempDir()})
+	for _, want := range []string{"incomplete", "k8s.io/client-go", "v0.37.1", "another patch release", "undefined: thing"} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q is not in the error: %v", want, err)
+		}
 	}
 }
 

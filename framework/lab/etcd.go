@@ -10,6 +10,8 @@ import (
 	"runtime"
 	"strconv"
 	"time"
+
+	"golang.org/x/mod/semver"
 )
 
 // etcd is the storage that all API servers of a lab share, each under a prefix of its own.
@@ -49,7 +51,7 @@ func tryEtcd(ctx context.Context, b *Binaries, d *runDir, detached bool) (_ *etc
 	if err != nil {
 		return nil, err
 	}
-	network, client, peer, err := etcdAddresses(data)
+	network, client, peer, err := etcdAddresses(data, b.EtcdVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -118,10 +120,11 @@ const quota = "8589934592"
 const maxSocketPath = 100
 
 // etcdAddresses chooses what etcd listens on: Unix sockets beside its data, or loopback ports where such sockets
-// cannot be used.
-func etcdAddresses(data string) (network, client, peer string, err error) {
+// cannot be used. Before v3.6 the URL of a socket must be a host and a port, not a path (types.NewURLs of etcd).
+func etcdAddresses(data, version string) (network, client, peer string, err error) {
 	client, peer = data+"/client", data+"/peer"
-	if runtime.GOOS != "windows" && len(client) <= maxSocketPath {
+	old := version != "" && semver.Compare(version, "v3.6.0") < 0
+	if runtime.GOOS != "windows" && len(client) <= maxSocketPath && !old {
 		return "unix", client, peer, nil
 	}
 	ports, err := freePorts(2)

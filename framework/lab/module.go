@@ -82,8 +82,9 @@ func etcdVersion(m *modfile.File) (string, error) {
 }
 
 // generateModule writes the go.mod of the temporary module from Kubernetes' own go.mod (its content is given):
-// the same go and godebug lines, the same requirements, and the published version of each staging module.
-func generateModule(kubernetesGoMod []byte, v version) ([]byte, error) {
+// the same go and godebug lines, the same requirements, and the published version of each staging module. Those that are missing, of which no version
+// was published, are replaced by folders without packages: a release can be built as long as no program imports them.
+func generateModule(kubernetesGoMod []byte, v version, missing []string) ([]byte, error) {
 	upstream, err := modfile.Parse(kubernetesModule+"@"+v.String()+"/go.mod", kubernetesGoMod, nil)
 	if err != nil {
 		return nil, fmt.Errorf("parse the go.mod of %s %s: %w", kubernetesModule, v, err)
@@ -128,7 +129,11 @@ func generateModule(kubernetesGoMod []byte, v version) ([]byte, error) {
 			return nil, err
 		}
 		// A requirement is a minimum; the replacement makes it the version, whatever other modules ask for.
-		if err := out.AddReplace(path, "", path, v.staging()); err != nil {
+		to, version := path, v.staging()
+		if slices.Contains(missing, path) {
+			to, version = "./"+missingFolder(path), ""
+		}
+		if err := out.AddReplace(path, "", to, version); err != nil {
 			return nil, err
 		}
 	}
@@ -148,3 +153,6 @@ func generateModule(kubernetesGoMod []byte, v version) ([]byte, error) {
 	out.Cleanup()
 	return out.Format()
 }
+
+// missingFolder stands in for a module that was not published.
+func missingFolder(path string) string { return "missing/" + strings.ReplaceAll(path, "/", "-") }

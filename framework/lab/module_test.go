@@ -8,7 +8,7 @@ import (
 )
 
 func TestGenerateModule(t *testing.T) {
-	b, err := generateModule([]byte(fakeUpstreamGoMod), version{37, 1})
+	b, err := generateModule([]byte(fakeUpstreamGoMod), version{37, 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +46,7 @@ func TestGenerateModule(t *testing.T) {
 }
 
 func TestGenerateModuleKeepsOtherReplacements(t *testing.T) {
-	b, err := generateModule([]byte(fakeUpstreamGoMod+"\nreplace example.com/library => example.com/fork v1.2.4\nexclude example.com/library v1.2.5\n"), version{37, 1})
+	b, err := generateModule([]byte(fakeUpstreamGoMod+"\nreplace example.com/library => example.com/fork v1.2.4\nexclude example.com/library v1.2.5\n"), version{37, 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,8 +57,18 @@ func TestGenerateModuleKeepsOtherReplacements(t *testing.T) {
 	}
 }
 
+func TestGenerateModuleReplacesWhatWasNotPublished(t *testing.T) {
+	b, err := generateModule([]byte(fakeUpstreamGoMod), version{37, 1}, []string{"k8s.io/api"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(b), "k8s.io/api => ./missing/k8s.io-api\n") {
+		t.Errorf("k8s.io/api is not replaced by an empty folder:\n%s", b)
+	}
+}
+
 func TestGenerateModuleUsesTheNamedEtcdServer(t *testing.T) {
-	b, err := generateModule([]byte(fakeUpstreamGoMod+"\nrequire go.etcd.io/etcd/server/v3 v3.7.9 // indirect\n"), version{37, 1})
+	b, err := generateModule([]byte(fakeUpstreamGoMod+"\nrequire go.etcd.io/etcd/server/v3 v3.7.9 // indirect\n"), version{37, 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +83,7 @@ func TestGenerateModuleRefuses(t *testing.T) {
 		"no etcd":            {"module k8s.io/kubernetes\nreplace k8s.io/api => ./staging/src/k8s.io/api\n", "etcd"},
 		"no go.mod":          {"<html>", "parse"},
 	} {
-		if _, err := generateModule([]byte(c.mod), version{37, 1}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := generateModule([]byte(c.mod), version{37, 1}, nil); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one about %q", name, err, c.want)
 		}
 	}

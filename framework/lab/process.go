@@ -2,7 +2,6 @@ package lab
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -178,9 +177,12 @@ func reportedVersion(ctx context.Context, path string, args ...string) (string, 
 	return v, nil
 }
 
-// firstLine runs a program for at most ten seconds and returns the first line that it prints.
+// versionTimeout bounds a program that is asked for its version: a machine under load may take long to read it from disk.
+const versionTimeout = time.Minute
+
+// firstLine runs a program for at most versionTimeout and returns the first line that it prints.
 func firstLine(ctx context.Context, path string, args ...string) (string, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, 10*time.Second, errors.New("no answer in 10 seconds"))
+	ctx, cancel := context.WithTimeoutCause(ctx, versionTimeout, fmt.Errorf("no answer in %s", versionTimeout))
 	defer cancel()
 	cmd := exec.CommandContext(ctx, path, args...)
 	cmd.WaitDelay = time.Second

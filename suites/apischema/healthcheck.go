@@ -37,19 +37,19 @@ var healthCheckSuperfluous = []struct{ what, patch string }{
 
 // healthCheckless are kinds of Services that need no health check node port.
 var healthCheckless = []trafficCase{
-	{"type ClusterIP", check.OfType(corev1.ServiceTypeClusterIP)},
-	{"type ClusterIP with external IPs and policy Local", check.With(func(s *corev1.Service) {
+	{what: "type ClusterIP", option: check.OfType(corev1.ServiceTypeClusterIP)},
+	{what: "type ClusterIP with external IPs and policy Local", versions: sincePolicyOfExternalIPs, option: check.With(func(s *corev1.Service) {
 		s.Spec.ExternalIPs, s.Spec.ExternalTrafficPolicy = []string{"192.0.2.10"}, trafficLocal
 	})},
-	{"type NodePort with policy Local", check.With(func(s *corev1.Service) {
+	{what: "type NodePort with policy Local", option: check.With(func(s *corev1.Service) {
 		s.Spec.Type, s.Spec.ExternalTrafficPolicy = corev1.ServiceTypeNodePort, trafficLocal
 	})},
-	{"type LoadBalancer with policy Cluster", typeLoadBalancer()},
+	{what: "type LoadBalancer with policy Cluster", option: typeLoadBalancer()},
 }
 
 var _ = ginkgo.Describe("the health check node port", func() {
 	check.It(spec.APIHealthCheckNodePortApplies, "is absent where it is not needed", func(ctx context.Context, cp *check.ControlPlane) {
-		for _, c := range healthCheckless {
+		for _, c := range casesOf(cp, healthCheckless) {
 			a := cp.Create(ctx, check.Service(cp.Name("unchecked"), c.option))
 			Expect(a).To(check.BeAccepted(), c.what)
 			Expect(a.Service.Spec.HealthCheckNodePort).To(BeZero(), c.what)
@@ -113,7 +113,7 @@ var _ = ginkgo.Describe("the health check node port", func() {
 
 	check.It(spec.APIHealthCheckNodePortUnneeded, "is refused where it is not needed", func(ctx context.Context, cp *check.ControlPlane) {
 		port := cp.FreeNodePorts(ctx, 1)[0]
-		for _, c := range healthCheckless {
+		for _, c := range casesOf(cp, healthCheckless) {
 			svc := check.Service(cp.Name("unchecked"), c.option)
 			svc.Spec.HealthCheckNodePort = port
 			Expect(cp.Create(ctx, svc)).NotTo(check.BeAccepted(), c.what)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 
 	"github.com/onsi/ginkgo/v2"
@@ -76,18 +77,23 @@ var _ = ginkgo.Describe("a list", func() {
 			plain := cp.Arrange(ctx, check.Service("plain"))
 			cp.Arrange(ctx, check.Service("headless", check.Headless()))
 			cp.Arrange(ctx, check.Service("alias", check.ExternalName("example.com")))
-			for selector, want := range map[string][]string{
-				"metadata.name=plain":                         {"plain"},
-				"metadata.name!=plain":                        {"alias", "headless"},
-				"metadata.namespace=" + cp.Namespace():        {"alias", "headless", "plain"},
-				"metadata.namespace=elsewhere":                {},
-				"spec.type=ExternalName":                      {"alias"},
-				"spec.type!=ExternalName":                     {"headless", "plain"},
-				"spec.clusterIP=None":                         {"headless"},
-				"spec.clusterIP=" + plain.Spec.ClusterIP:      {"plain"},
-				"spec.type=ClusterIP,spec.clusterIP!=None":    {"plain"},
-				"spec.type=ClusterIP,metadata.name=unheardof": {},
-			} {
+			selections := map[string][]string{
+				"metadata.name=plain":                  {"plain"},
+				"metadata.name!=plain":                 {"alias", "headless"},
+				"metadata.namespace=" + cp.Namespace(): {"alias", "headless", "plain"},
+				"metadata.namespace=elsewhere":         {},
+			}
+			if cp.OfVersion(">=1.31") {
+				maps.Copy(selections, map[string][]string{
+					"spec.type=ExternalName":                      {"alias"},
+					"spec.type!=ExternalName":                     {"headless", "plain"},
+					"spec.clusterIP=None":                         {"headless"},
+					"spec.clusterIP=" + plain.Spec.ClusterIP:      {"plain"},
+					"spec.type=ClusterIP,spec.clusterIP!=None":    {"plain"},
+					"spec.type=ClusterIP,metadata.name=unheardof": {},
+				})
+			}
+			for selector, want := range selections {
 				Expect(listNames(cp.List(ctx, fields(selector)))).To(Equal(want), "selector %q", selector)
 			}
 		})

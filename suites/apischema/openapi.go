@@ -148,11 +148,15 @@ var _ = ginkgo.Describe("the schema", func() {
 			service, status := openAPIOf(schemas, "ServiceSpec"), openAPIOf(schemas, "ServiceStatus")
 			Expect(service.Properties["ports"]).To(And(HaveField("ListType", "map"), HaveField("ListMapKeys", ConsistOf("port", "protocol"))))
 			Expect(status.Properties["conditions"]).To(And(HaveField("ListType", "map"), HaveField("ListMapKeys", ConsistOf("type"))))
-			for _, field := range []string{"clusterIPs", "externalIPs", "ipFamilies", "loadBalancerSourceRanges"} {
+			atomic := []string{"clusterIPs", "ipFamilies"}
+			if cp.OfVersion(">=1.30") {
+				atomic = append(atomic, "externalIPs", "loadBalancerSourceRanges")
+				Expect(openAPIOf(schemas, "LoadBalancerStatus").Properties["ingress"]).To(HaveField("ListType", "atomic"))
+			}
+			for _, field := range atomic {
 				Expect(service.Properties[field]).To(HaveField("ListType", "atomic"), "%s", field)
 			}
 			Expect(service.Properties["selector"]).To(HaveField("MapType", "atomic"))
-			Expect(openAPIOf(schemas, "LoadBalancerStatus").Properties["ingress"]).To(HaveField("ListType", "atomic"))
 			Expect(openAPIOf(schemas, "LoadBalancerIngress").Properties["ports"]).To(HaveField("ListType", "atomic"))
 		})
 

@@ -22,22 +22,36 @@ const (
 
 // trafficCase is a kind of Service.
 type trafficCase struct {
-	what   string
-	option check.ServiceOption
+	what     string
+	option   check.ServiceOption
+	versions string // of Kubernetes, where not all have it
+}
+
+// sincePolicyOfExternalIPs are the versions in which externalTrafficPolicy applies to external IPs of Services of type ClusterIP.
+const sincePolicyOfExternalIPs = ">=1.29"
+
+// casesOf are those that there are in the candidate's version.
+func casesOf(cp *check.ControlPlane, all []trafficCase) (cases []trafficCase) {
+	for _, c := range all {
+		if c.versions == "" || cp.OfVersion(c.versions) {
+			cases = append(cases, c)
+		}
+	}
+	return cases
 }
 
 // trafficReceivers receive external traffic.
 var trafficReceivers = []trafficCase{
-	{"type NodePort", check.OfType(corev1.ServiceTypeNodePort)},
-	{"type LoadBalancer", typeLoadBalancer()},
-	{"external IPs", trafficExternalIPs("192.0.2.10")},
+	{what: "type NodePort", option: check.OfType(corev1.ServiceTypeNodePort)},
+	{what: "type LoadBalancer", option: typeLoadBalancer()},
+	{what: "external IPs", option: trafficExternalIPs("192.0.2.10"), versions: sincePolicyOfExternalIPs},
 }
 
 // trafficInsiders receive none.
 var trafficInsiders = []trafficCase{
-	{"type ClusterIP", check.OfType(corev1.ServiceTypeClusterIP)},
-	{"headless", check.Headless()},
-	{"type ExternalName", check.ExternalName("example.com")},
+	{what: "type ClusterIP", option: check.OfType(corev1.ServiceTypeClusterIP)},
+	{what: "headless", option: check.Headless()},
+	{what: "type ExternalName", option: check.ExternalName("example.com")},
 }
 
 // trafficExternal sets spec.externalTrafficPolicy.
@@ -72,7 +86,7 @@ var _ = ginkgo.Describe("externalTrafficPolicy", func() {
 	})
 
 	check.It(spec.APIExternalTrafficPolicyDefault, "is Cluster where external traffic is received", func(ctx context.Context, cp *check.ControlPlane) {
-		for _, c := range trafficReceivers {
+		for _, c := range casesOf(cp, trafficReceivers) {
 			a := cp.Create(ctx, check.Service(cp.Name("policy"), c.option))
 			Expect(a).To(check.BeAccepted(), c.what)
 			Expect(a.Service.Spec.ExternalTrafficPolicy).To(Equal(trafficCluster), c.what)
@@ -103,7 +117,7 @@ var _ = ginkgo.Describe("externalTrafficPolicy", func() {
 		Expect(a.Service.Spec.ExternalTrafficPolicy).To(BeEmpty())
 	})
 
-	check.It(spec.APIExternalTrafficPolicyCleared, "is cleared with the last external IP", func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIExternalTrafficPolicyCleared, "is cleared with the last external IP", check.Versions(sincePolicyOfExternalIPs), func(ctx context.Context, cp *check.ControlPlane) {
 		cp.Arrange(ctx, check.Service("policy", trafficExternalIPs("192.0.2.10"), trafficExternal(trafficLocal)))
 		a := cp.MergePatch(ctx, "policy", `{"spec":{"externalIPs":null}}`)
 		Expect(a).To(check.BeAccepted())
