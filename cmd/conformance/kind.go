@@ -89,7 +89,7 @@ type made struct {
 	took time.Duration
 }
 
-func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Palette, expectations report.Expectations) error {
+func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Palette, expectations report.Expectations, selection *report.Selection) error {
 	r := &kindRun{runFlags: f, out: out, cidrs: f.ServiceCIDRs, id: strings.ToLower(rand.Text()[:6]), checks: check.Declarations()}
 	if err := r.plan(); err != nil {
 		return err
@@ -123,7 +123,7 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	if err != nil {
 		return usage("%w", err)
 	}
-	run := report.Run{SuiteVersion: check.BuildVersion(), Started: time.Now(), Seed: f.seed, Expectations: expectations}
+	run := report.Run{SuiteVersion: check.BuildVersion(), Started: time.Now(), Seed: f.seed, Expectations: expectations, Selection: selection}
 	run.Candidate.Tier = "kind"
 	parts := make([]report.Part, len(r.cidrs))
 	inTurn(ctx, len(parts), r.alive(), create, func(ctx context.Context, i int, c made, err error) {
@@ -133,9 +133,12 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	run.Duration = time.Since(run.Started)
 	run.Interrupted = ctx.Err() != nil
 	if f.expectations == "" {
-		if run.Expectations, err = publishedFor(parts); err != nil {
-			return harness("%w", err)
-		}
+		run.Expectations, err = publishedFor(parts)
+	} else {
+		err = markOwn(&run.Expectations, parts)
+	}
+	if err != nil {
+		return harness("%w", err)
 	}
 	merged := report.Merge(run, parts)
 	paths, err := folder.Finish(merged)
@@ -208,6 +211,16 @@ func (r *kindRun) alive() int {
 		fmt.Fprintln(r.out, why)
 	}
 	return alive
+}
+
+// markOwn marks what stands in no published list for what the parts judged.
+func markOwn(e *report.Expectations, parts []report.Part) error {
+	for _, p := range parts {
+		if p.Report.Candidate.Implementation != "" {
+			return e.MarkOwn(&p.Report.Candidate)
+		}
+	}
+	return nil
 }
 
 // publishedFor are the known deviations of what the parts judged.
@@ -432,6 +445,7 @@ func (r *kindRun) arguments(i int, kubeconfig, outside string) []string {
 	}
 	add("suite", r.Suites...)
 	add("focus", r.Focus...)
+	add("skip", r.Skip...)
 	add("feature", r.Features...)
 	add("profile", r.profiles...)
 	add("expectations", r.expectations)
@@ -440,6 +454,9 @@ func (r *kindRun) arguments(i int, kubeconfig, outside string) []string {
 	add("outside", outside)
 	if r.Slow {
 		args = append(args, "--slow")
+	}
+	if r.MaxWait > 0 {
+		add("max-wait", r.MaxWait.String())
 	}
 	if r.parallel > 0 {
 		add("parallel", strconv.Itoa(r.parallel))

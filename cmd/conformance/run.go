@@ -9,12 +9,14 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 	"golang.org/x/term"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -36,7 +38,9 @@ type runFlags struct {
 	profiles     []string
 	seed         int64
 	printReport  bool
+	failFast     bool
 	sonobuoy     sonobuoyFlags
+	given        *pflag.FlagSet // the flags, to know which were named
 }
 
 func newRun() *cobra.Command {
@@ -62,11 +66,15 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 			return run()
 		},
 	}
+	f.given = cmd.Flags()
 	f.tierFlags.register(cmd.Flags())
 	f.sonobuoy.register(cmd.Flags())
 	flags := cmd.Flags()
 	flags.StringSliceVar(&f.Suites, "suite", nil, "suites to run (default all)")
-	flags.StringSliceVar(&f.Focus, "focus", nil, "requirement IDs or globs on them, such as 'alloc-*' (default all)")
+	flags.StringArrayVar(&f.Focus, "focus", nil, "requirement IDs or names of checks, or globs on them, such as 'alloc-*' (default all)")
+	flags.StringArrayVar(&f.Skip, "skip", nil, "requirement IDs or names of checks, or globs on them, to leave out")
+	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run with the first check that is non-conformant and no known deviation")
+	flags.DurationVar(&f.MaxWait, "max-wait", 0, "wait at most this long for what the candidate is to follow, for who develops it: 3s (default: what each demand allows, mostly 30s)")
 	flags.StringSliceVar(&f.Features, "feature", nil, "features that the candidate claims (default all)")
 	flags.StringSliceVar(&f.profiles, "profile", nil, "profiles that the candidate claims: core, kubernetes-api, kube-proxy and its modes, and optional features (default all)")
 	flags.StringArrayVar(&f.ServiceCIDRs, "service-cidr", nil, "Service ranges to run on instead of the matrix; two joined by a comma are dual stack")
@@ -107,6 +115,8 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if lacks, err := absent.Parse(f.without...); err == nil && len(f.Features) == 0 && len(lacks) > 0 {
 		f.Features = spec.Default().FeaturesWithout(lacks.Features()...)
 	}
+	f.Focus = splitFocus(f.Focus)
+	f.Skip = splitFocus(f.Skip)
 	planned := runner.Plan(f.Selection)
 	if err := f.Selection.Validate(check.Declarations()); err != nil {
 		return usage("%w", err)
@@ -119,7 +129,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		return usage("no check matches the selection; `conformance list` shows the requirements and their checks")
 	}
 	palette, terminal := report.Palette{}, isTerminal(out)
-	if terminal {
+	if terminal && os.Getenv("NO_COLOR") == "" { // https://no-color.org
 		palette = report.Colours
 	}
 	// Everything that can be wrong about the configuration is found before anything is started or written.
@@ -127,11 +137,12 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if err != nil {
 		return usage("%w", err)
 	}
+	selection := f.selected(check.Declarations(), leftOut())
 	if err := report.CheckFolder(f.reportDir); err != nil {
 		return usage("%w", err)
 	}
 	if f.tier == "kind" {
-		return f.runKind(ctx, out, palette, expectations)
+		return f.runKind(ctx, out, palette, expectations, selection)
 	}
 	traffic := selectsTraffic()
 	if f.tier == "lab" && traffic {
@@ -166,6 +177,8 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		if expectations, err = report.PublishedExpectations(&what); err != nil {
 			return harness("%w", err)
 		}
+	} else if err := expectations.MarkOwn(&what); err != nil {
+		return harness("%w", err)
 	}
 	f.ExpectedToFail = expectations.Failing(check.Declarations(), &what)
 	folder, err := report.OpenFolder(f.reportDir)
@@ -178,13 +191,15 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "left out, for they are about other ranges than --service-cidr names: %s\n", strings.Join(others, ", "))
 	}
 
-	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations}
+	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations, Selection: selection}
 	progress := runner.NewProgress(out, terminal, planned)
+	judging, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
 	f.sonobuoy.progress.Expect(planned)
 	live := report.NewLive(run)
 	var results []check.Result
 	var lost error
-	err = runner.Run(ctx, runner.Options{Selection: f.Selection, Candidate: c, Parallel: f.workers(), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
+	err = runner.Run(judging, runner.Options{Selection: f.Selection, Candidate: c, Parallel: f.workers(out, planned), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
 		progress.Event(e)
 		f.sonobuoy.told(e)
 		if e.Result == nil {
@@ -196,16 +211,27 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 			return
 		}
 		var text strings.Builder
-		report.WriteFailure(&text, palette, live.Judge(*e.Result))
+		verdict := live.Judge(*e.Result)
+		report.WriteFailure(&text, palette, verdict)
+		if f.failFast && verdict.Verdict == check.NonConformant && verdict.KnownDeviation == nil {
+			enough(errEnough)
+		}
 		if text.Len() > 0 {
 			progress.Println(text.String())
 		}
 	}})
 	progress.Stop()
 	run.Duration = time.Since(run.Started)
-	run.Interrupted = ctx.Err() != nil
+	run.Interrupted = judging.Err() != nil
 	r := report.Build(run, results)
 	paths, writeErr := folder.Finish(r)
+	r.WriteFailures(out, palette, f.again)
+	switch {
+	case ctx.Err() != nil:
+		fmt.Fprintln(out, "interrupted: what was decided until then is reported")
+	case run.Interrupted:
+		fmt.Fprintln(out, "ended with the first failure (--fail-fast)")
+	}
 	r.WriteSummary(out, palette)
 	if len(paths) > 0 && f.tierName == "" { // else they are merged and go
 		fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
@@ -240,9 +266,15 @@ func selectsTraffic() bool {
 	return slices.ContainsFunc(check.Declarations(), func(d check.Declaration) bool { return d.Runs > 0 && d.Traffic })
 }
 
+// errEnough ends a run that has seen what --fail-fast waits for.
+var errEnough = errors.New("a check is non-conformant")
+
 func (f *runFlags) validate() error {
-	if f.parallel < 0 {
+	if f.parallel < 0 || f.parallel == 0 && f.given.Changed("parallel") {
 		return usage("--parallel %d: the number of workers must be positive", f.parallel)
+	}
+	if f.MaxWait < 0 || f.MaxWait == 0 && f.given.Changed("max-wait") {
+		return usage("--max-wait %s: name a time such as 3s", f.MaxWait)
 	}
 	for _, entry := range f.ServiceCIDRs {
 		if _, err := parseServiceCIDR(entry); err != nil {
@@ -255,7 +287,17 @@ func (f *runFlags) validate() error {
 	return f.tierFlags.validate()
 }
 
-func (f *runFlags) workers() int {
+// workers is the number of worker processes: no more than there are checks, nor than the machine bears.
+func (f *runFlags) workers(out io.Writer, planned int) int {
+	wanted := f.wanted()
+	if most := max(16, 8*runtime.NumCPU()); wanted > most {
+		fmt.Fprintf(out, "%d workers instead of %d: this machine bears no more\n", most, wanted)
+		wanted = most
+	}
+	return min(wanted, planned)
+}
+
+func (f *runFlags) wanted() int {
 	switch {
 	case f.parallel > 0:
 		return f.parallel

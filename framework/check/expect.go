@@ -80,7 +80,7 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 // expect is ExpectWithin of cases that can all be judged.
 func (n *Network) expect(ctx context.Context, what string, within time.Duration, cases []Case) [][]candidate.Outcome {
 	ginkgo.GinkgoHelper()
-	within = n.Patiently(within)
+	within = bounded(n.Patiently(within))
 	probes := make([]candidate.Probe, len(cases))
 	for i := range cases {
 		if probes[i] = cases[i].probe(); within == 0 && !cases[i].Want.Silent {

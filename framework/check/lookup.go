@@ -115,7 +115,7 @@ func SomeRecords(n int) RecordsWant {
 // check is unknown if the DNS answers nothing at all, and if absence is demanded of one that does not know the "kubernetes" Service.
 func (n *Network) ExpectRecords(ctx context.Context, what string, lookups ...Lookup) []candidate.Resolution {
 	ginkgo.GinkgoHelper()
-	within := n.Patiently(ConvergenceBound)
+	within := bounded(n.Patiently(ConvergenceBound))
 	var passed, first time.Duration // on the candidate's clock
 	watch, pause, held := startStopwatch(), n.Patiently(pollInterval), 0
 	defer watch.stop()

@@ -303,7 +303,7 @@ func Concurrently(n int, f func(i int)) {
 // the API server gave up reads meanwhile, the check is unknown instead: the bound may have passed before the demand was looked at.
 func Converge(ctx context.Context, what string, within time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
-	within = patiently(within)
+	within = bounded(patiently(within))
 	bound, polling := within, patiently(pollInterval)
 	if onVirtualClock() { // nothing happens by itself there: a demand that waits lets time pass
 		bound, polling = min(within, virtualBound), virtualPolling
@@ -340,6 +340,14 @@ func patiently(bound time.Duration) time.Duration {
 		return bound
 	}
 	return bound * time.Duration(max(1, setup.Candidate.Describe().Patience))
+}
+
+// bounded is a bound on the time that a candidate may take, or the shorter one that the run sets.
+func bounded(within time.Duration) time.Duration {
+	if setup.MaxWait > 0 {
+		return min(within, setup.MaxWait)
+	}
+	return within
 }
 
 func onVirtualClock() bool {

@@ -37,6 +37,8 @@ type Expectation struct {
 	Source string `json:"source,omitempty"`
 	// Link leads to the issue where it is discussed.
 	Link string `json:"link,omitempty"`
+	// Own is set on what stands in a list that the run was given, and in no published one.
+	Own bool `json:"own,omitempty"`
 	// Expires is the day (YYYY-MM-DD) from which the expectation no longer excuses; empty means never.
 	Expires string `json:"expires,omitempty"`
 }
@@ -65,6 +67,18 @@ func PublishedExpectations(c *candidate.Description) (Expectations, error) {
 		}
 	}
 	return all, nil
+}
+
+// MarkOwn marks what stands in no published list for the candidate.
+func (e *Expectations) MarkOwn(c *candidate.Description) error {
+	published, err := PublishedExpectations(c)
+	if err != nil {
+		return err
+	}
+	for i := range e.Deviations {
+		e.Deviations[i].Own = !slices.Contains(published.Deviations, e.Deviations[i])
+	}
+	return nil
 }
 
 // publishedList is the embedded list of one implementation.
@@ -121,6 +135,9 @@ func parseExpectations(name string, data []byte) (e Expectations, err error) {
 		}
 		if spec.Default().Get(x.Requirement) == nil {
 			bad("unknown requirement")
+		}
+		if x.Own {
+			bad("own is not for lists: a run says it")
 		}
 		if x.Reason == "" {
 			bad("a reason is required")

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 
 	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // Names of the files in a report folder.
@@ -16,6 +17,8 @@ const (
 	JUnitFile   = "junit_01.xml"
 	JSONFile    = "report.json"
 	partialFile = "results.partial.jsonl"
+	// PreviousFolder holds the reports of the run before, which a run moves away when it begins: what stands beside it is its own.
+	PreviousFolder = "previous"
 )
 
 // Folder is where a run writes its reports. While the run lasts it keeps every result in a file of JSON lines, so that
@@ -30,11 +33,46 @@ func OpenFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("report folder: %w; name another with --report-dir", err)
 	}
-	f, err := os.Create(filepath.Join(dir, partialFile))
+	f, err := os.OpenFile(filepath.Join(dir, partialFile), os.O_CREATE|os.O_WRONLY, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("report folder cannot be written: %w; name another with --report-dir", err)
 	}
+	free, err := scratch.TryLock(f)
+	if err == nil && !(free && stillThere(f)) {
+		err = fmt.Errorf("another run writes to %s; name another folder with --report-dir", dir)
+	}
+	if err == nil {
+		err = errors.Join(setAside(dir), f.Truncate(0))
+	}
+	if err != nil {
+		f.Close()
+		return nil, fmt.Errorf("report folder: %w", err)
+	}
 	return &Folder{dir: dir, partial: f}, nil
+}
+
+// stillThere reports whether an open file has not been removed meanwhile, as a run does that ends.
+func stillThere(f *os.File) bool {
+	opened, err := f.Stat()
+	now, errNow := os.Stat(f.Name())
+	return err == nil && errNow == nil && os.SameFile(opened, now)
+}
+
+// setAside moves the reports of the run before away, so that nobody takes them for those of a run that is killed.
+func setAside(dir string) error {
+	for _, name := range []string{JUnitFile, JSONFile} {
+		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		previous := filepath.Join(dir, PreviousFolder)
+		if err := os.MkdirAll(previous, 0o755); err != nil {
+			return err
+		}
+		if err := os.Rename(filepath.Join(dir, name), filepath.Join(previous, name)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // CheckFolder reports what will keep OpenFolder from making the folder, as far as that can be known without making it.

@@ -61,7 +61,7 @@ func (r *Report) JUnit() ([]byte, error) {
 		if len(all.Suites) == 0 || all.Suites[len(all.Suites)-1].Name != c.Suite {
 			all.Suites = append(all.Suites, junitSuite{Name: c.Suite, Timestamp: r.Started.Format("2006-01-02T15:04:05"), Properties: []junitProperty{
 				{"implementation", r.Candidate.Implementation}, {"version", r.Candidate.Version}, {"tier", r.Candidate.Tier},
-				{"suiteVersion", r.SuiteVersion}, {"seed", fmt.Sprint(r.Seed)},
+				{"suiteVersion", r.SuiteVersion}, {"seed", fmt.Sprint(r.Seed)}, {"verdict", string(r.Verdict)}, {"judged", r.judged()},
 			}})
 		}
 		s := &all.Suites[len(all.Suites)-1]
@@ -72,8 +72,7 @@ func (r *Report) JUnit() ([]byte, error) {
 			if c.KnownDeviation != nil {
 				kind = "known deviation"
 			}
-			first, _, _ := strings.Cut(c.Failure.Message, "\n")
-			j.Failure = &junitMessage{Message: printable(first), Type: kind, Text: printable(failureText(&c))}
+			j.Failure = &junitMessage{Message: printable(c.Line()), Type: kind, Text: printable(failureText(&c))}
 			s.Failures++
 		case check.Blocked:
 			j.Skipped = &junitMessage{Message: blockedText(&c)}
@@ -90,6 +89,9 @@ func (r *Report) JUnit() ([]byte, error) {
 		s.seconds += c.Seconds
 		s.Time = seconds(s.seconds)
 	}
+	if len(r.UnexpectedPasses) > 0 {
+		all.Suites = append(all.Suites, r.unexpected())
+	}
 	for _, s := range all.Suites {
 		all.Tests += s.Tests
 		all.Failures += s.Failures
@@ -98,6 +100,20 @@ func (r *Report) JUnit() ([]byte, error) {
 	}
 	data, err := xml.MarshalIndent(all, "", "  ")
 	return append([]byte(xml.Header), append(data, '\n')...), err
+}
+
+// unexpected is a suite of failures, one for each expected failure that passed.
+func (r *Report) unexpected() junitSuite {
+	s := junitSuite{Name: "expectations", Timestamp: r.Started.Format("2006-01-02T15:04:05"), Time: seconds(0)}
+	for _, x := range r.UnexpectedPasses {
+		s.Cases = append(s.Cases, junitCase{
+			Name: string(x.Requirement) + ": known deviation", Classname: "conformance.expectations", Time: seconds(0),
+			Failure: &junitMessage{Message: "an expected failure passed: correct the list of known deviations", Type: "unexpected pass", Text: printable(x.Reason)},
+		})
+		s.Tests++
+		s.Failures++
+	}
+	return s
 }
 
 // DisplayName is the check's name with its range.

@@ -24,9 +24,11 @@ type Report struct {
 	Started       time.Time             `json:"started"`
 	Seconds       float64               `json:"seconds"`
 	Seed          int64                 `json:"seed"`
-	// Verdict is the worst verdict over all MUST requirements, known deviations left aside.
+	// Verdict is the worst verdict over all MUST requirements, known deviations left aside, or one of InPart, AsExpected and Unlisted.
 	Verdict check.Verdict `json:"verdict"`
-	Summary Summary       `json:"summary"`
+	// Selection is what the run was asked to judge; nil in reports of before it was recorded.
+	Selection *Selection `json:"selection,omitempty"`
+	Summary   Summary    `json:"summary"`
 	// Profiles are the verdicts by profile, of those in which something was judged.
 	Profiles     []ProfileVerdict     `json:"profiles,omitempty"`
 	Requirements []RequirementVerdict `json:"requirements"`
@@ -108,6 +110,7 @@ type Run struct {
 	Planned      int // how many results were to come
 	Interrupted  bool
 	Expectations Expectations
+	Selection    *Selection
 }
 
 // Build makes the report of a run. The order of results does not matter.
@@ -116,7 +119,7 @@ func Build(run Run, results []check.Result) *Report { return build(spec.Default(
 func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 	r := &Report{
 		SchemaVersion: SchemaVersion, SuiteVersion: run.SuiteVersion, Candidate: run.Candidate, Started: run.Started.UTC(),
-		Seconds: run.Duration.Seconds(), Seed: run.Seed, Interrupted: run.Interrupted, NotRun: max(0, run.Planned-len(results)),
+		Seconds: run.Duration.Seconds(), Seed: run.Seed, Selection: run.Selection, Interrupted: run.Interrupted, NotRun: max(0, run.Planned-len(results)),
 	}
 	covered := make([][]check.Verdict, len(run.Expectations.Deviations))
 	for _, result := range results {
@@ -139,6 +142,7 @@ func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 	})
 	r.block(catalogue)
 	r.judge(catalogue)
+	r.qualify()
 	r.rooted()
 	r.profiled()
 	r.TimeToConsistency = timeToConsistency(results)
@@ -225,11 +229,13 @@ const (
 // ExitCode is what a run with this report exits with: 0 when every applicable MUST is conformant or a known deviation, 1
 // when one is not or an expected failure passed, 2 when none is non-conformant but something is unknown or nothing was decided.
 func (r *Report) ExitCode() int {
-	switch {
-	case r.Verdict == check.NonConformant || len(r.UnexpectedPasses) > 0:
+	switch r.Verdict {
+	case check.NonConformant, Unlisted:
 		return ExitNonConformant
-	case r.Verdict == check.Conformant && !r.Interrupted:
-		return ExitConformant
+	case check.Conformant, InPart, AsExpected:
+		if !r.Interrupted {
+			return ExitConformant
+		}
 	}
 	return ExitUnknown
 }
@@ -248,14 +254,23 @@ func (r *Report) VerdictLine() string {
 }
 
 func (r *Report) verdictOnMusts() string {
-	switch {
-	case len(r.UnexpectedPasses) > 0:
-		return fmt.Sprintf("%s, but %d expected failures passed: correct the expectations", r.Verdict, len(r.UnexpectedPasses))
-	case r.Verdict == check.Conformant && r.Summary.Requirements.KnownDeviations == 1:
-		return "conformant but for 1 known deviation"
-	case r.Verdict == check.Conformant && r.Summary.Checks.KnownDeviations > 0:
-		return fmt.Sprintf("conformant but for %d known deviations", r.Summary.Requirements.KnownDeviations)
-	case r.Verdict == check.NotApplicable:
+	but := ""
+	switch n := r.Summary.Requirements.KnownDeviations; {
+	case n == 1:
+		but = " but for 1 known deviation"
+	case r.Summary.Checks.KnownDeviations > 0:
+		but = fmt.Sprintf(" but for %d known deviations", n)
+	}
+	switch r.Verdict {
+	case check.Conformant:
+		return "conformant" + but
+	case InPart:
+		return "conformant" + but + " in what was judged, " + r.judged()
+	case AsExpected:
+		return fmt.Sprintf("not conformant, as %s expects: %d requirements are not met and are in no published list", r.list(), r.ownExcuses())
+	case Unlisted:
+		return fmt.Sprintf("%d expected failures passed: correct the list of known deviations", len(r.UnexpectedPasses))
+	case check.NotApplicable:
 		return "nothing was decided: no check applies"
 	}
 	return string(r.Verdict)

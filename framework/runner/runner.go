@@ -12,6 +12,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	"github.com/onsi/ginkgo/v2/formatter"
@@ -26,8 +27,12 @@ import (
 type Selection struct {
 	// Suites are names of suites; empty selects all.
 	Suites []string `json:"suites,omitempty"`
-	// Focus are requirement IDs, or globs on them; empty selects all.
+	// Focus are requirement IDs or check names, or globs on them; empty selects all.
 	Focus []string `json:"focus,omitempty"`
+	// Skip are requirement IDs or check names, or globs on them, that are left out of what Focus selects.
+	Skip []string `json:"skip,omitempty"`
+	// MaxWait bounds the time that the candidate has to follow a change, where a demand gives it more; 0 does not.
+	MaxWait time.Duration `json:"maxWait,omitempty"`
 	// Features are the features that the candidate claims; empty claims all.
 	Features []string `json:"features,omitempty"`
 	// Profiles are the profiles that the candidate claims; empty claims all.
@@ -84,14 +89,12 @@ func (s *Selection) Validate(declarations []check.Declaration) error {
 			problems = append(problems, fmt.Errorf("unknown profile %q; there are %s", name, joined(all)))
 		}
 	}
-	for _, f := range s.Focus {
-		matches, err := glob(f)
-		if err != nil {
-			problems = append(problems, err)
-			continue
-		}
-		if !slices.ContainsFunc(spec.Default().Requirements, func(r spec.Requirement) bool { return matches(string(r.ID)) }) {
-			problems = append(problems, fmt.Errorf("no requirement matches %q; `conformance list` shows their IDs", f))
+	for _, f := range slices.Concat(s.Focus, s.Skip) {
+		matches := glob(f)
+		known := slices.ContainsFunc(spec.Default().Requirements, func(r spec.Requirement) bool { return matches(string(r.ID)) }) ||
+			slices.ContainsFunc(declarations, func(d check.Declaration) bool { return matches(d.Name) })
+		if !known {
+			problems = append(problems, fmt.Errorf("no requirement and no check matches %q%s; `conformance list` shows them", f, meant(f)))
 		}
 	}
 	return errors.Join(problems...)
@@ -114,33 +117,31 @@ func sortedKeys(m map[string]bool) string {
 	return strings.Join(keys, ", ")
 }
 
-func glob(pattern string) (func(string) bool, error) {
-	if strings.Trim(pattern, "*?-abcdefghijklmnopqrstuvwxyz0123456789") != "" {
-		return nil, fmt.Errorf("focus %q is not an ID or a glob of lower-case letters, digits, \"-\", \"*\" and \"?\"", pattern)
-	}
-	re := regexp.MustCompile("^" + strings.NewReplacer("*", ".*", "?", ".").Replace(pattern) + "$")
-	return re.MatchString, nil
+// glob matches all of a text; "*" stands for any characters, "?" for one.
+func glob(pattern string) func(string) bool {
+	quoted := regexp.QuoteMeta(pattern)
+	re := regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(quoted) + "$")
+	return re.MatchString
 }
 
 func (s *Selection) selects(d check.Declaration) bool {
 	if len(s.Suites) > 0 && !slices.Contains(s.Suites, d.Suite) {
 		return false
 	}
-	if len(s.Focus) == 0 {
-		return true
-	}
-	for _, f := range s.Focus {
-		matches, err := glob(f)
-		if err == nil && slices.ContainsFunc(d.Requirements, func(id spec.ID) bool { return matches(string(id)) }) {
-			return true
-		}
-	}
-	return false
+	return (len(s.Focus) == 0 || matchAny(s.Focus, d)) && !matchAny(s.Skip, d)
+}
+
+// matchAny reports whether one of the patterns is of the check's name or of one of its requirements.
+func matchAny(patterns []string, d check.Declaration) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		matches := glob(p)
+		return matches(d.Name) || slices.ContainsFunc(d.Requirements, func(id spec.ID) bool { return matches(string(id)) })
+	})
 }
 
 func (s *Selection) setup(c candidate.Candidate, sink check.Sink, runID, version string) check.Setup {
 	return check.Setup{
-		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, OnlyServiceCIDRs: len(s.Focus) > 0 && len(s.ServiceCIDRs) > 0, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, Features: s.Features, Profiles: s.Profiles,
+		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, OnlyServiceCIDRs: len(s.Focus) > 0 && len(s.ServiceCIDRs) > 0, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, MaxWait: s.MaxWait, Features: s.Features, Profiles: s.Profiles,
 		RunID: runID, Version: version,
 	}
 }

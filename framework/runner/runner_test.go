@@ -19,8 +19,11 @@ func TestSelectionNamesWhatIsUnknown(t *testing.T) {
 	}{
 		"suite":       {Selection{Suites: []string{"alloc"}}, `unknown suite "alloc"; there are allocation`},
 		"feature":     {Selection{Features: []string{"Teleport"}}, `unknown feature "Teleport"`},
-		"requirement": {Selection{Focus: []string{"alloc-no-such"}}, `no requirement matches "alloc-no-such"`},
-		"bad glob":    {Selection{Focus: []string{"[a"}}, `focus "[a" is not an ID or a glob`},
+		"requirement": {Selection{Focus: []string{"alloc-no-such"}}, `no requirement and no check matches "alloc-no-such"; `},
+		"nearly":      {Selection{Focus: []string{known[:len(known)-1]}}, "did you mean " + known},
+		"skip":        {Selection{Skip: []string{"alloc-no-such"}}, `no requirement and no check matches "alloc-no-such"`},
+		"no glob":     {Selection{Focus: []string{"[a"}}, `no requirement and no check matches "[a"`},
+		"check":       {Selection{Focus: []string{declarations[0].Name}}, ""},
 		"fine":        {Selection{Suites: []string{"allocation"}, Focus: []string{known, "proxy-*"}}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -42,6 +45,13 @@ func TestFocusSelectsByRequirement(t *testing.T) {
 		s := Selection{Focus: []string{focus}}
 		if got := s.selects(d); got != want {
 			t.Errorf("focus %s selects: %v, want %v", focus, got, want)
+		}
+	}
+	d.Name = "alloc-a: gives (or not)"
+	for skip, want := range map[string]bool{"alloc-b-c": false, "alloc-a: gives (or not)": false, "*: gives*": false, "api-*": true} {
+		s := Selection{Focus: []string{"alloc-a: gives*"}, Skip: []string{skip}}
+		if got := s.selects(d); got != want {
+			t.Errorf("skip %s selects: %v, want %v", skip, got, want)
 		}
 	}
 	if s := (Selection{Suites: []string{"apischema"}}); s.selects(d) {
