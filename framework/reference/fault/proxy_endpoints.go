@@ -7,9 +7,9 @@ var (
 	DeletedServiceServed = New("deleted-service-served", "A deleted Service is served on.",
 		spec.ProxyServiceRemoved)
 	AddedEndpointIgnored = New("added-endpoint-ignored", "An endpoint that joins others gets no connections.",
-		spec.ProxyEndpointAdded, spec.ProxyBackendChangeTransparent)
+		spec.ProxyEndpointAdded, spec.ProxyBackendChangeTransparent, spec.ProxyIPVSWatches)
 	RemovedEndpointKept = New("removed-endpoint-kept", "An endpoint that leaves goes on to be chosen.",
-		spec.ProxyEndpointRemoved, spec.ProxyBackendChangeTransparent, spec.ProxyAffinityBackendLost, spec.ProxyClusterIPOutlivesBackends, spec.ProxyEndpointSlicesJoined)
+		spec.ProxyEndpointRemoved, spec.ProxyBackendChangeTransparent, spec.ProxyAffinityBackendLost, spec.ProxyClusterIPOutlivesBackends, spec.ProxyEndpointSlicesJoined, spec.ProxyIPVSWatches)
 	OneSliceOnly = New("one-slice-only", "Only one EndpointSlice of a Service is looked at.",
 		spec.ProxyEndpointSlicesJoined)
 	ReadinessLatched = New("readiness-latched", "An endpoint keeps the readiness that it had first.",
