@@ -92,6 +92,8 @@ type Request struct {
 	// Exclusive asks that nobody else uses the control plane until it is released, and that its ranges hold
 	// nothing but the "kubernetes" Service.
 	Exclusive bool `json:"exclusive,omitempty"`
+	// ServiceCIDRController asks for what holds a ServiceCIDR that is being deleted (capability service-cidr-controller).
+	ServiceCIDRController bool `json:"serviceCIDRController,omitempty"`
 }
 
 // ControlPlane is an API server with its Service ranges, leased to one check until Release.
