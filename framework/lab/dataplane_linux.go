@@ -289,7 +289,7 @@ func (d *dataPlane) Alive(context.Context) error {
 func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.addresses }
 
 // Restart implements candidate.ControlPlane: others use the same API server.
-func (d *dataPlane) Restart(context.Context) error {
+func (d *dataPlane) Restart(context.Context, ...netip.Prefix) error {
 	return errors.New("restart of a control plane that is not leased exclusively")
 }
 

@@ -346,6 +346,8 @@ type controlPlane struct {
 	server    *apiServer
 	// controller is that of ServiceCIDRs; nil where none was asked for.
 	controller *process
+	// changed is set once the server has other ranges than the pool knows it by.
+	changed bool
 
 	mu      sync.Mutex
 	further []*apiServer // on the same storage
@@ -360,9 +362,16 @@ func (c *controlPlane) NodePorts() (first, last int) {
 }
 
 // Restart implements candidate.ControlPlane. It needs an exclusive lease: others would see their requests fail.
-func (c *controlPlane) Restart(ctx context.Context) error {
+func (c *controlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error {
 	if !c.exclusive {
 		return errors.New("restart of a control plane that is not leased exclusively")
+	}
+	if len(serviceCIDRs) > 0 {
+		r, err := parseRanges(candidate.Request{ServiceCIDRs: serviceCIDRs, NodePorts: c.ranges.nodePorts.String()}, c.server.version)
+		if err != nil {
+			return err
+		}
+		c.ranges, c.server.ranges, c.changed = r, r, true
 	}
 	return c.server.restart(ctx)
 }
@@ -407,5 +416,8 @@ func (c *controlPlane) Release() {
 	}
 	c.further = nil
 	c.mu.Unlock()
+	if c.changed {
+		c.server.halt() // the pool starts another
+	}
 	c.lease.release()
 }
