@@ -92,6 +92,8 @@ type Request struct {
 	// Exclusive asks that nobody else uses the control plane until it is released, and that its ranges hold
 	// nothing but the "kubernetes" Service.
 	Exclusive bool `json:"exclusive,omitempty"`
+	// ServiceCIDRController asks for what holds a ServiceCIDR that is being deleted (capability service-cidr-controller).
+	ServiceCIDRController bool `json:"serviceCIDRController,omitempty"`
 }
 
 // ControlPlane is an API server with its Service ranges, leased to one check until Release.
@@ -103,8 +105,9 @@ type ControlPlane interface {
 	// NodePorts is its node-port range, both ends included.
 	NodePorts() (first, last int)
 	// Restart stops the API server in the middle of whatever it does and starts it again on the same storage. It returns
-	// once Services can be created again: a server may be reached, and ready, before it can allocate. It needs the capability restart-control-plane.
-	Restart(ctx context.Context) error
+	// once Services can be created again: a server may be reached, and ready, before it can allocate. Ranges that are named replace those that it had. It needs
+	// the capability restart-control-plane.
+	Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error
 	// AnotherServer starts one more API server on the same storage and ranges, which ends with the lease, and returns once Services can be created through
 	// it. Feature gates of Kubernetes that are named are set for it alone. It needs an exclusive lease and the capability several-api-servers.
 	AnotherServer(ctx context.Context, gates map[string]bool) (Access, error)

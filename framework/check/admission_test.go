@@ -55,11 +55,11 @@ func (a *administered) ControlPlane(context.Context, candidate.Request) (candida
 func (a *administered) DataPlane(context.Context, candidate.DataPlaneRequest) (candidate.DataPlane, error) {
 	return nil, candidate.Unavailable("no nodes")
 }
-func (a *administered) Close(context.Context) error   { return nil }
-func (a *administered) Access() candidate.Access      { return candidate.Access{URL: a.server.URL} }
-func (a *administered) ServiceCIDRs() []netip.Prefix  { return nil }
-func (a *administered) NodePorts() (first, last int)  { return 30000, 32767 }
-func (a *administered) Restart(context.Context) error { return nil }
+func (a *administered) Close(context.Context) error                    { return nil }
+func (a *administered) Access() candidate.Access                       { return candidate.Access{URL: a.server.URL} }
+func (a *administered) ServiceCIDRs() []netip.Prefix                   { return nil }
+func (a *administered) NodePorts() (first, last int)                   { return 30000, 32767 }
+func (a *administered) Restart(context.Context, ...netip.Prefix) error { return nil }
 func (a *administered) AnotherServer(context.Context, map[string]bool) (candidate.Access, error) {
 	return candidate.Access{}, nil
 }

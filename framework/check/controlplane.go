@@ -158,10 +158,14 @@ func (cp *ControlPlane) Name(prefix string) string {
 	return fmt.Sprintf("%s-%d", prefix, cp.serial.Add(1))
 }
 
-// Restart kills the API server and starts it again on the same storage (capability restart-control-plane).
-func (cp *ControlPlane) Restart(ctx context.Context) {
+// Restart kills the API server and starts it again on the same storage (capability restart-control-plane), with other ranges if some are named.
+func (cp *ControlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) {
 	ginkgo.GinkgoHelper()
-	Must(cp.lease.Restart(ctx))
+	err := cp.lease.Restart(ctx, serviceCIDRs...)
+	if candidate.IsUnavailable(err) {
+		ginkgo.Skip(err.Error())
+	}
+	Must(err)
 	if t, ok := cp.config.Transport.(*http.Transport); ok {
 		t.CloseIdleConnections() // they lead to the server that was killed
 	}

@@ -81,7 +81,9 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		ginkgo.Skip("it takes minutes on a real server: not decided without --slow")
 	}
 	needClaimed(d.claiming)
-	request := candidate.Request{DualStack: d.dualStack, NodePorts: d.nodePorts, Exclusive: d.exclusive}
+	request := candidate.Request{
+		DualStack: d.dualStack, NodePorts: d.nodePorts, Exclusive: d.exclusive, ServiceCIDRController: slices.Contains(d.needs, spec.ServiceCIDRController),
+	}
 	if cidr != "" {
 		for _, c := range strings.Split(cidr, ",") {
 			prefix, err := netip.ParsePrefix(c)

@@ -230,7 +230,7 @@ func (cp *controlPlane) NodePorts() (first, last int) {
 	return cp.cluster.nodePorts.Base, cp.cluster.nodePorts.Base + cp.cluster.nodePorts.Size - 1
 }
 func (cp *controlPlane) Release() {}
-func (cp *controlPlane) Restart(context.Context) error {
+func (cp *controlPlane) Restart(context.Context, ...netip.Prefix) error {
 	return candidate.Unavailable("a cluster in use is not restarted")
 }
 

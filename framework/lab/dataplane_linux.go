@@ -164,19 +164,7 @@ func (w *world) connect() error {
 
 // startControllers runs these controllers and no others.
 func (w *world) startControllers(controllers string) (err error) {
-	b := w.lab.binaries
-	w.controllers, err = startProcess(command{
-		name: string(ControllerManager), path: b.Path(ControllerManager), log: w.lab.dir.file("controllers.log"),
-		args: []string{
-			"--kubeconfig=" + w.kubeconfig,
-			"--controllers=" + controllers,
-			"--leader-elect=false",
-			"--secure-port=0",
-			"--kube-api-qps=1000", "--kube-api-burst=2000",
-			"--concurrent-service-endpoint-syncs=10", "--concurrent-endpoint-syncs=5", "--mirroring-concurrent-service-endpoint-syncs=5",
-			"--v=1",
-		},
-	})
+	w.controllers, err = startProcess(controllerManager(w.lab.binaries, w.kubeconfig, controllers, w.lab.dir.file("controllers.log")))
 	if err != nil {
 		return err
 	}
@@ -301,7 +289,7 @@ func (d *dataPlane) Alive(context.Context) error {
 func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.addresses }
 
 // Restart implements candidate.ControlPlane: others use the same API server.
-func (d *dataPlane) Restart(context.Context) error {
+func (d *dataPlane) Restart(context.Context, ...netip.Prefix) error {
 	return errors.New("restart of a control plane that is not leased exclusively")
 }
 

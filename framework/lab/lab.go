@@ -225,6 +225,9 @@ func (l *Lab) Describe() candidate.Description {
 	}
 	if l.version.serviceCIDRAPI() {
 		d.Capabilities = append(d.Capabilities, spec.ServiceCIDRAPI, spec.ManageServiceCIDRs)
+		if l.binaries.hasServiceCIDRController() {
+			d.Capabilities = append(d.Capabilities, spec.ServiceCIDRController)
+		}
 	}
 	if l.withoutDataPlane == nil {
 		l.describeDataPlane(&d)
@@ -262,7 +265,14 @@ func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.
 	if err != nil {
 		return nil, err
 	}
-	return &controlPlane{lease: le, ranges: r, exclusive: q.Exclusive, server: le.member.server.(*apiServer)}, nil
+	c := &controlPlane{lease: le, ranges: r, exclusive: q.Exclusive, server: le.member.server.(*apiServer)}
+	if q.ServiceCIDRController {
+		if c.controller, err = c.server.startServiceCIDRController(ctx); err != nil {
+			le.release()
+			return nil, err
+		}
+	}
+	return c, nil
 }
 
 // start is what the pool starts a server with.
@@ -334,6 +344,10 @@ type controlPlane struct {
 	ranges    ranges
 	exclusive bool
 	server    *apiServer
+	// controller is that of ServiceCIDRs; nil where none was asked for.
+	controller *process
+	// changed is set once the server has other ranges than the pool knows it by.
+	changed bool
 
 	mu      sync.Mutex
 	further []*apiServer // on the same storage
@@ -348,9 +362,16 @@ func (c *controlPlane) NodePorts() (first, last int) {
 }
 
 // Restart implements candidate.ControlPlane. It needs an exclusive lease: others would see their requests fail.
-func (c *controlPlane) Restart(ctx context.Context) error {
+func (c *controlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error {
 	if !c.exclusive {
 		return errors.New("restart of a control plane that is not leased exclusively")
+	}
+	if len(serviceCIDRs) > 0 {
+		r, err := parseRanges(candidate.Request{ServiceCIDRs: serviceCIDRs, NodePorts: c.ranges.nodePorts.String()}, c.server.version)
+		if err != nil {
+			return err
+		}
+		c.ranges, c.server.ranges, c.changed = r, r, true
 	}
 	return c.server.restart(ctx)
 }
@@ -375,6 +396,9 @@ func (c *controlPlane) Alive(context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	err := c.server.alive()
+	if c.controller != nil && !c.controller.alive() {
+		err = errors.Join(err, c.controller.diedError())
+	}
 	for _, s := range c.further {
 		err = errors.Join(err, s.alive())
 	}
@@ -382,11 +406,18 @@ func (c *controlPlane) Alive(context.Context) error {
 }
 
 func (c *controlPlane) Release() {
+	if c.controller != nil {
+		c.controller.kill()
+		c.server.dir.forget(c.controller)
+	}
 	c.mu.Lock()
 	for _, s := range c.further {
 		s.stop()
 	}
 	c.further = nil
 	c.mu.Unlock()
+	if c.changed {
+		c.server.halt() // the pool starts another
+	}
 	c.lease.release()
 }

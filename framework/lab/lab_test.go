@@ -206,6 +206,26 @@ func TestDescribe(t *testing.T) {
 	}
 }
 
+func TestServiceCIDRControllerIsOfferedWithItsProgram(t *testing.T) {
+	for _, c := range []struct {
+		reported string
+		programs []string
+		want     bool
+	}{
+		{"v1.37.1", []string{"etcd", "kube-apiserver", "kube-controller-manager"}, true},
+		{"v1.37.1", []string{"etcd", "kube-apiserver"}, false},
+		{"v1.32.0", []string{"etcd", "kube-apiserver", "kube-controller-manager"}, false},
+	} {
+		t.Setenv("FAKE_VERSION", c.reported)
+		l, err := New(t.Context(), Options{BinDir: installFakes(t, c.programs...)})
+		must(t, err)
+		if d := l.Describe(); d.Has(spec.ServiceCIDRController) != c.want {
+			t.Errorf("%s with %v: capabilities %v", c.reported, c.programs, d.Capabilities)
+		}
+		must(t, l.Close(context.Background()))
+	}
+}
+
 func TestBinariesOfTheUser(t *testing.T) {
 	programs := installFakes(t, "etcd", "kube-apiserver")
 	for name, c := range map[string]struct{ dir, reported, want, message string }{

@@ -12,7 +12,7 @@ const DefaultVersion = "v1.37.1"
 
 // SupportedVersions are the Kubernetes versions that the lab was seen to build and run, oldest first. Other
 // versions from v1.28 on may work: what decides is whether all their modules are published.
-var SupportedVersions = []string{"v1.31.0", "v1.33.13", "v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1"}
+var SupportedVersions = []string{"v1.28.15", "v1.31.0", "v1.33.13", "v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1"}
 
 // version is a released Kubernetes version.
 type version struct{ minor, patch int }

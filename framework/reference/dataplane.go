@@ -85,7 +85,7 @@ func (d *dataPlane) Nodes() (out []candidate.Node) {
 func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.addresses }
 
 // Restart implements candidate.ControlPlane: others use the same control plane.
-func (d *dataPlane) Restart(context.Context) error {
+func (d *dataPlane) Restart(context.Context, ...netip.Prefix) error {
 	return errors.New("restart of a control plane that is not leased exclusively")
 }
 

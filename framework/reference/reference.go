@@ -260,7 +260,15 @@ func (c *controlPlane) ServiceCIDRs() []netip.Prefix { return slices.Clone(c.cid
 
 func (c *controlPlane) NodePorts() (first, last int) { return c.ports.First, c.ports.Last }
 
-func (c *controlPlane) Restart(ctx context.Context) error { return c.server.Restart(ctx) }
+func (c *controlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error {
+	if len(serviceCIDRs) > 0 {
+		if c.reference == nil {
+			return errors.New("other ranges for a control plane that is not leased exclusively")
+		}
+		c.cidrs = serviceCIDRs
+	}
+	return c.server.Restart(ctx, serviceCIDRs...)
+}
 
 // AnotherServer implements candidate.ControlPlane.
 func (c *controlPlane) AnotherServer(_ context.Context, gates map[string]bool) (candidate.Access, error) {

@@ -218,6 +218,8 @@ const (
 	APIRequireDualStack                  ID = "api-require-dual-stack"
 	APIRequireDualStackOnSingleStack     ID = "api-require-dual-stack-on-single-stack"
 	APIDualStackCompletesFamilies        ID = "api-dual-stack-completes-families"
+	APIDualStackEnabledExisting          ID = "api-dual-stack-enabled-existing"
+	APIDualStackEnabledNew               ID = "api-dual-stack-enabled-new"
 	APIDualStackUpgrade                  ID = "api-dual-stack-upgrade"
 	APIDualStackDowngrade                ID = "api-dual-stack-downgrade"
 	APIDualStackPolicyChange             ID = "api-dual-stack-policy-change"

@@ -24,6 +24,9 @@ const (
 	repaired = 30 * time.Second
 	// defaultRestored bounds how long the default ServiceCIDR may be away: kube-apiserver looks every 10 seconds.
 	defaultRestored = 30 * time.Second
+	// cidrEnds bounds the end of a ServiceCIDR that nothing depends on: kube-controller-manager keeps it ten seconds after its deletion (deletionGracePeriod
+	// in servicecidrs_controller.go, v1.37.1).
+	cidrEnds = 30 * time.Second
 )
 
 var _ = ginkgo.Describe("IPAddress", func() {

@@ -43,7 +43,7 @@ var _ = ginkgo.Describe("restart", func() {
 
 	check.It(spec.AllocRestartDuringCreates, "leaves Services created around it with addresses of their own", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/16"),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			createMeanwhile(ctx, cp, cp.Restart)
+			createMeanwhile(ctx, cp, func(ctx context.Context) { cp.Restart(ctx) })
 			services := cp.List(ctx)
 			check.Record("Services created around the restart", "%d", len(services))
 			owner := map[string]string{}

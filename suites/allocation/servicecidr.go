@@ -145,6 +145,12 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			name := cp.AddServiceCIDR(ctx, "10.97.0.0/28")
 			createOnceAdded(ctx, cp, check.Service("holder"))
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
+			// What is to hold the ServiceCIDR must have seen it.
+			check.Converge(ctx, "readiness of the ServiceCIDR", reuse, func(g Gomega) {
+				cidr, err := cidrs.Get(ctx, name, metav1.GetOptions{})
+				g.Expect(check.Answered(err)).NotTo(HaveOccurred())
+				g.Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready in %v", cidr.Status.Conditions)
+			})
 			Expect(check.Answered(cidrs.Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
 			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
 				a := cp.Create(ctx, check.Service(cp.Name("late")))
@@ -157,7 +163,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			Expect(check.Answered(err)).NotTo(HaveOccurred(), "the ServiceCIDR that a Service depends on")
 			Expect(cidr.DeletionTimestamp).NotTo(BeNil())
 			Expect(cp.Delete(ctx, "holder")).To(check.BeAccepted())
-			check.Converge(ctx, "end of the ServiceCIDR", reuse, func(g Gomega) {
+			check.Converge(ctx, "end of the ServiceCIDR", cidrEnds, func(g Gomega) {
 				g.Expect(cp.Do(ctx, "GET", check.ServiceCIDRs+"/"+name, "", nil).Code).To(Equal(404))
 			})
 		})

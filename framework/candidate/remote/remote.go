@@ -155,13 +155,25 @@ func (s *Server) take(id string, remove bool) candidate.ControlPlane {
 }
 
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
+	var ranges []netip.Prefix
+	if err := json.NewDecoder(r.Body).Decode(&ranges); err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
 	var out leaseAnswer
-	if cp := s.take(r.PathValue("id"), false); cp == nil {
-		out.Error = "no such lease"
-	} else if err := cp.Restart(r.Context()); err != nil {
+	cp := s.take(r.PathValue("id"), false)
+	if cp == nil {
+		answer(w, leaseAnswer{Error: "no such lease"})
+		return
+	}
+	err := cp.Restart(r.Context(), ranges...)
+	switch {
+	case candidate.IsUnavailable(err):
+		out.Unavailable = err.Error()
+	case err != nil:
 		out.Error = err.Error()
-	} else {
-		out.Access = cp.Access()
+	default:
+		out.Access, out.ServiceCIDRs = cp.Access(), cp.ServiceCIDRs()
 	}
 	answer(w, out)
 }
@@ -328,14 +340,14 @@ func (a *leaseAnswer) failure() error {
 	return nil
 }
 
-func (l *leased) Restart(ctx context.Context) error {
+func (l *leased) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error {
 	var out leaseAnswer
-	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/restart", nil, &out); err != nil {
+	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/restart", append([]netip.Prefix{}, serviceCIDRs...), &out); err != nil {
 		return err
 	}
 	if err := out.failure(); err != nil {
 		return err
 	}
-	l.leaseAnswer.Access = out.Access
+	l.leaseAnswer.Access, l.leaseAnswer.ServiceCIDRs = out.Access, out.ServiceCIDRs
 	return nil
 }

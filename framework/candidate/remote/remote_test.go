@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -50,7 +51,9 @@ func (p *stubPlane) NodePorts() (first, last int) { return 1, 2 }
 func (p *stubPlane) AnotherServer(_ context.Context, gates map[string]bool) (candidate.Access, error) {
 	return candidate.Access{URL: fmt.Sprint(gates)}, nil
 }
-func (p *stubPlane) Restart(ctx context.Context) error { return errors.New("does not restart") }
+func (p *stubPlane) Restart(context.Context, ...netip.Prefix) error {
+	return errors.New("does not restart")
+}
 func (p *stubPlane) Alive(context.Context) error {
 	return errors.New("the proxy of " + p.request.NodePorts + " ended")
 }

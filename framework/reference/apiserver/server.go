@@ -225,8 +225,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 }
 
 // Restart stops the server in the middle of whatever it does and starts it again at the same address and on the same storage.
-// Allocators are built anew from the stored objects.
-func (s *Server) Restart(ctx context.Context) error {
+// Allocators are built anew from the stored objects. Ranges that are named replace those that it had.
+func (s *Server) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := s.stopLocked(); err != nil {
@@ -237,6 +237,9 @@ func (s *Server) Restart(ctx context.Context) error {
 	}
 	s.working.Lock() // once no request is worked on any more
 	var err error
+	if len(serviceCIDRs) > 0 {
+		s.changeRanges(serviceCIDRs)
+	}
 	if !s.shared.Load() {
 		err = s.loadRules()
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/service"
@@ -219,6 +220,30 @@ func (s *Server) createDefaultServiceCIDR() {
 		setReady(cidr, metav1.ConditionTrue, "", "Kubernetes default Service CIDR is ready")
 	}
 	_, _ = s.store.create(serviceCIDRs, cidr, s.viewer(serviceCIDRs), nil) // the one that exists already is as good
+}
+
+// changeRanges gives the server other ranges, and its ServiceCIDR too.
+func (s *Server) changeRanges(prefixes []netip.Prefix) {
+	if s.options.Faults.On(fault.SecondRangeIgnored) {
+		return
+	}
+	s.options.ServiceCIDRs = prefixes
+	if e := s.store.get(serviceCIDRs, "", service.DefaultRange); e != nil {
+		changed := e.stored.(*networkingv1.ServiceCIDR).DeepCopy()
+		changed.Spec.CIDRs = nil
+		for _, p := range prefixes {
+			changed.Spec.CIDRs = append(changed.Spec.CIDRs, p.Masked().String())
+		}
+		_, _ = s.store.update(serviceCIDRs, e, changed, s.viewer(serviceCIDRs), nil) // nobody else writes now
+	}
+	if s.options.Faults.On(fault.ExistingBecomeDualStack) {
+		stored, _ := s.store.list(services, "")
+		for _, e := range stored {
+			changed := e.stored.(*corev1.Service).DeepCopy()
+			changed.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
+			_, _ = s.store.update(services, e, changed, s.viewer(services), nil)
+		}
+	}
 }
 
 // bootstrap creates what a new control plane has.

@@ -32,7 +32,9 @@ var (
 	FullRangeBlocksAll = New("full-range-blocks-all", "an exhausted range of one IP family keeps the other from being used", spec.AllocDualStackEachFamily)
 	RestartForgets     = New("restart-forgets", "what is allocated is only known to the process and forgotten when it is restarted",
 		spec.AllocRecordSurvivesRestart, spec.AllocNodePortRecordSurvivesRestart, spec.AllocRestartDuringCreates)
-	SecondServerOwnRecord = New("second-server-own-record", "each API server knows only what was in use when it started, and what it has given out itself",
+	SecondRangeIgnored      = New("second-range-ignored", "a server that is restarted with ranges of both families uses those that it had before", spec.APIDualStackEnabledNew)
+	ExistingBecomeDualStack = New("existing-become-dual-stack", "the policy of Services that exist is changed when the cluster becomes dual-stack", spec.APIDualStackEnabledExisting)
+	SecondServerOwnRecord   = New("second-server-own-record", "each API server knows only what was in use when it started, and what it has given out itself",
 		spec.AllocRecordShared, spec.AllocNodePortRecordShared)
 	RepairFreesNew = New("repair-frees-new", "an API server that starts frees the addresses of Services that were created within a minute", spec.AllocRepairKeepsUsed)
 )
