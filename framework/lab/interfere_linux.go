@@ -21,6 +21,8 @@ func (d *dataPlane) Interfere(ctx context.Context, name string, what candidate.I
 		return n.network.CutOff()
 	case candidate.FlushRules:
 		script = flushScript
+	case candidate.DropRules:
+		script = dropRulesScript
 	case candidate.DropRealServers:
 		script = dropRealServersScript
 	case candidate.AddRealServer:
@@ -48,6 +50,15 @@ if command -v nft >/dev/null; then
 	done
 fi
 if test -e /proc/net/ip_vs; then ipvsadm -C; fi
+true`
+
+// dropRulesScript deletes the rules of KUBE-SERVICES that lead to the chains of Services, all of a family at once. A rule that has gone meanwhile makes that fail.
+const dropRulesScript = `
+for program in iptables ip6tables; do
+	command -v $program-save >/dev/null || continue
+	rules=$($program-save -t nat | sed -n 's/^-A \(KUBE-SERVICES .* -j KUBE-SVC-.*\)/-D \1/p')
+	if test -n "$rules"; then printf '*nat\n%s\nCOMMIT\n' "$rules" | $program-restore -w --noflush || exit; fi
+done
 true`
 
 // The lines of "ipvsadm -Sn" are "-A -t 10.96.0.1:443 -s rr" for a virtual server and "-a -t 10.96.0.1:443 -r 10.244.1.2:6443 -m -w 1" for a real one.

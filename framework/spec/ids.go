@@ -598,6 +598,8 @@ const (
 	ProxyExternalIPsGate                   ID = "proxy-external-ips-gate"
 	ProxyMartianPacketsDropped             ID = "proxy-martian-packets-dropped"
 	ProxyNftablesTable                     ID = "proxy-nftables-table"
+	ProxyNftablesUnmonitored               ID = "proxy-nftables-unmonitored"
+	ProxyNftablesFailedUpdateFull          ID = "proxy-nftables-failed-update-full"
 	ProxyNftablesUnusedPortRejected        ID = "proxy-nftables-unused-port-rejected"
 	ProxyNftablesUnallocatedAddressDropped ID = "proxy-nftables-unallocated-address-dropped"
 	ProxyNftablesUnallocatedRangeAdded     ID = "proxy-nftables-unallocated-range-added"

@@ -28,6 +28,8 @@ type Node struct {
 	changes         int // endpoint changes that were programmed
 	failures        int // updates that failed
 	flushed         bool
+	dropped         bool // single rules are gone
+	repairs         int  // of flushed rules
 	cutOff          bool
 	realServers     realServers
 

@@ -105,6 +105,8 @@ func (n *Node) Interfere(what candidate.Interference) {
 	switch what {
 	case candidate.FlushRules:
 		n.flushed = true
+	case candidate.DropRules:
+		n.dropped = true
 	case candidate.DropRealServers:
 		n.realServers = droppedRealServers
 	case candidate.AddRealServer:
@@ -158,7 +160,7 @@ func (o *Objects) as(version uint64) *Objects {
 }
 
 func (n *Node) program(now time.Time, current *Objects) {
-	if n.programmed == current && !n.flushed && n.realServers == soundRealServers {
+	if n.programmed == current && !n.flushed && !n.dropped && n.realServers == soundRealServers {
 		if now.Sub(n.lastSync) >= n.period && n.Own {
 			n.lastSync, n.syncs = now, n.syncs+1
 		}
@@ -177,8 +179,11 @@ func (n *Node) program(now time.Time, current *Objects) {
 	earlier := n.programmed
 	n.programmed = current
 	n.lastSync, n.syncs = now, n.syncs+1
-	if !n.faults.On(fault.FlushNotRepaired) || first {
-		n.flushed = false
+	if n.flushed && (first || !n.faults.On(fault.FlushNotRepaired) && (n.repairs == 0 || !n.faults.On(fault.FlushRepairedOnce))) {
+		n.flushed, n.repairs = false, n.repairs+1
+	}
+	if !n.faults.On(fault.DroppedRulesNotRepaired) {
+		n.dropped = false
 	}
 	if !n.faults.On(fault.RealServersNotRepaired) {
 		n.realServers = soundRealServers
