@@ -96,6 +96,7 @@ const (
 	AllocDeleteReleases                     ID = "alloc-delete-releases"
 	AllocDeleteCollectionReleases           ID = "alloc-delete-collection-releases"
 	AllocExternalNameReleases               ID = "alloc-external-name-releases"
+	AllocFreedStaysFree                     ID = "alloc-freed-stays-free"
 	AllocFinalizerKeeps                     ID = "alloc-finalizer-keeps"
 	AllocDynamicSkipsStatic                 ID = "alloc-dynamic-skips-static"
 	AllocUpgradeSecondaryUnique             ID = "alloc-upgrade-secondary-unique"

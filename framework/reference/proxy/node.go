@@ -20,6 +20,7 @@ type Node struct {
 	faults     fault.Set
 	config     candidate.ProxyConfiguration
 	running    bool
+	starts     int
 	programmed *Objects // nil before the first sync
 	// Periods of the proxy, and what it has done.
 	minSync, period time.Duration

@@ -34,7 +34,7 @@ func (n *Node) Start(config candidate.ProxyConfiguration) bool {
 	if n.faults.On(fault.ConfigurationLost) && n.Own {
 		config = candidate.ProxyConfiguration{Mode: config.Mode}
 	}
-	n.config, n.running = config, true
+	n.config, n.running, n.starts = config, true, n.starts+1
 	n.minSync, n.period = duration(config.MinSyncPeriod, defaultMinSync), duration(config.SyncPeriod, defaultPeriod)
 	for _, flag := range config.Flags { // a configuration file makes almost all flags void (proxy-config-file-wins)
 		if name, value, _ := strings.Cut(strings.TrimLeft(flag, "-"), "="); n.faults.On(fault.FlagsWin) {
