@@ -23,6 +23,8 @@ func (d *dataPlane) Interfere(ctx context.Context, name string, what candidate.I
 		script = flushScript
 	case candidate.DropRules:
 		script = dropRulesScript
+	case candidate.BlockRules:
+		script = blockRulesScript
 	case candidate.DropRealServers:
 		script = dropRealServersScript
 	case candidate.AddRealServer:
@@ -60,6 +62,12 @@ for program in iptables ip6tables; do
 	if test -n "$rules"; then printf '*nat\n%s\nCOMMIT\n' "$rules" | $program-restore -w --noflush || exit; fi
 done
 true`
+
+// blockRulesScript replaces the tables by ones with a chain of a name that kube-proxy uses and of another type, which it can neither add nor change.
+const blockRulesScript = `for family in ip ip6; do
+	printf '%s\n' "add table $family kube-proxy" "delete table $family kube-proxy" "add table $family kube-proxy" \
+		"add chain $family kube-proxy nat-prerouting { type filter hook prerouting priority 0; }" | nft -f - || exit
+done`
 
 // The lines of "ipvsadm -Sn" are "-A -t 10.96.0.1:443 -s rr" for a virtual server and "-a -t 10.96.0.1:443 -r 10.244.1.2:6443 -m -w 1" for a real one.
 // The proxy goes on meanwhile: what is listed may have gone or be back, or be listed twice, for the kernel lists by position. So what ipvsadm says of a

@@ -31,6 +31,8 @@ type Node struct {
 	flushed         bool
 	dropped         bool // single rules are gone
 	repairs         int  // of flushed rules
+	blocked         bool
+	pending         time.Time // since when there is a change that could not be programmed
 	cutOff          bool
 	realServers     realServers
 

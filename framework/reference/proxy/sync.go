@@ -104,7 +104,9 @@ func (n *Node) Running() bool { return n.running }
 func (n *Node) Interfere(what candidate.Interference) {
 	switch what {
 	case candidate.FlushRules:
-		n.flushed = true
+		n.flushed, n.blocked = true, false
+	case candidate.BlockRules:
+		n.flushed, n.blocked = true, true
 	case candidate.DropRules:
 		n.dropped = true
 	case candidate.DropRealServers:
@@ -166,6 +168,13 @@ func (n *Node) program(now time.Time, current *Objects) {
 		}
 		return
 	}
+	if n.blocked {
+		if n.programmed.Version != current.Version && n.pending.IsZero() {
+			n.pending = now
+		}
+		return
+	}
+	n.pending = time.Time{}
 	if n.programmed != nil && n.programmed.Version != current.Version {
 		n.changes++
 		if n.Own && n.faults.On(fault.MinSyncIgnored) {
