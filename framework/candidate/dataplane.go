@@ -255,6 +255,10 @@ type Interference string
 const (
 	// FlushRules empties and deletes every table or virtual server that the proxy has made.
 	FlushRules Interference = "flush rules"
+	// DropRules removes, one by one, the rules that lead cluster IPs to the endpoints of their Services, and leaves everything else; for iptables mode only.
+	DropRules Interference = "drop rules"
+	// BlockRules puts something in the place of every table that the proxy has made, so that it can write none; for nftables mode only. FlushRules ends that.
+	BlockRules Interference = "block rules"
 	// DropRealServers removes every real server from the virtual servers of IPVS.
 	DropRealServers Interference = "drop real servers"
 	// AddRealServer adds an address where nobody listens as a real server of every virtual server of IPVS.

@@ -3,11 +3,17 @@ package check
 import (
 	"context"
 	"net/netip"
+	"slices"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
+	"github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // AddressObject identifies the IPAddress object that stands for an address in use; it is empty where the candidate shows none. The repair of kube-apiserver, when
@@ -25,8 +31,10 @@ func (cp *ControlPlane) AddressObject(ctx context.Context, ip string) types.UID 
 	return object.UID
 }
 
-// TakenAgain reports whether another object stands for an address than the one that did while it was in use, and records that.
+// TakenAgain reports whether another object stands for an address than the one that did while it was in use, and records that: so it was given back. Whoever
+// counts on that demands StaysFree.
 func (cp *ControlPlane) TakenAgain(ctx context.Context, ip string, object types.UID) bool {
+	ginkgo.GinkgoHelper()
 	now := cp.AddressObject(ctx, ip)
 	if object == "" || now == "" || now == object {
 		return false
@@ -34,3 +42,22 @@ func (cp *ControlPlane) TakenAgain(ctx context.Context, ip string, object types.
 	Record(ip+" was freed and taken again", "IPAddress %s stands for it, not %s", now, object)
 	return true
 }
+
+// StaysFree demands of an address that was given back and taken again that a Service has it, or that it is free after all.
+func (cp *ControlPlane) StaysFree(ctx context.Context, ip string) {
+	ginkgo.GinkgoHelper()
+	Deciding(func() {
+		Converge(ctx, "a Service that has "+ip, settles, func(g gomega.Gomega) {
+			if cp.AddressObject(ctx, ip) == "" {
+				return
+			}
+			all, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+			Must(err)
+			g.Expect(slices.ContainsFunc(all.Items, func(s corev1.Service) bool { return slices.Contains(s.Spec.ClusterIPs, ip) })).
+				To(gomega.BeTrue(), "%s was given back and is taken again; a Service has it", ip)
+		})
+	}, spec.AllocFreedStaysFree)
+}
+
+// settles bounds how long an address may be taken before its Service can be seen.
+const settles = 5 * time.Second

@@ -21,6 +21,10 @@ func (d *dataPlane) Interfere(ctx context.Context, name string, what candidate.I
 		return n.network.CutOff()
 	case candidate.FlushRules:
 		script = flushScript
+	case candidate.DropRules:
+		script = dropRulesScript
+	case candidate.BlockRules:
+		script = blockRulesScript
 	case candidate.DropRealServers:
 		script = dropRealServersScript
 	case candidate.AddRealServer:
@@ -49,6 +53,21 @@ if command -v nft >/dev/null; then
 fi
 if test -e /proc/net/ip_vs; then ipvsadm -C; fi
 true`
+
+// dropRulesScript deletes the rules of KUBE-SERVICES that lead to the chains of Services, all of a family at once. A rule that has gone meanwhile makes that fail.
+const dropRulesScript = `
+for program in iptables ip6tables; do
+	command -v $program-save >/dev/null || continue
+	rules=$($program-save -t nat | sed -n 's/^-A \(KUBE-SERVICES .* -j KUBE-SVC-.*\)/-D \1/p')
+	if test -n "$rules"; then printf '*nat\n%s\nCOMMIT\n' "$rules" | $program-restore -w --noflush || exit; fi
+done
+true`
+
+// blockRulesScript replaces the tables by ones with a chain of a name that kube-proxy uses and of another type, which it can neither add nor change.
+const blockRulesScript = `for family in ip ip6; do
+	printf '%s\n' "add table $family kube-proxy" "delete table $family kube-proxy" "add table $family kube-proxy" \
+		"add chain $family kube-proxy nat-prerouting { type filter hook prerouting priority 0; }" | nft -f - || exit
+done`
 
 // The lines of "ipvsadm -Sn" are "-A -t 10.96.0.1:443 -s rr" for a virtual server and "-a -t 10.96.0.1:443 -r 10.244.1.2:6443 -m -w 1" for a real one.
 // The proxy goes on meanwhile: what is listed may have gone or be back, or be listed twice, for the kernel lists by position. So what ipvsadm says of a

@@ -154,13 +154,13 @@ func (d *dataPlane) advance() {
 	}
 	for _, h := range d.nodes {
 		h.Advance(d.now, current)
-		h.Draining = draining(d.world.server.Node(h.Name))
+		h.Draining = draining(d.world.server.Node(h.Name), d.world.faults)
 	}
 }
 
 // draining reports whether a node is about to be removed (KEP-3836).
-func draining(n *corev1.Node) bool {
-	if n == nil || n.DeletionTimestamp != nil {
+func draining(n *corev1.Node, faults fault.Set) bool {
+	if n == nil || n.DeletionTimestamp != nil && !faults.On(fault.NodeDeletionIgnored) {
 		return true
 	}
 	for _, t := range n.Spec.Taints {

@@ -196,6 +196,10 @@ func TestFlushedRulesComeBackWithTheSyncPeriod(t *testing.T) {
 	b.Expect(b.send(own)[0].Result).NotTo(Equal(candidate.Answered))
 	b.pass(time.Second)
 	b.Expect(b.send(own)[0].Result).To(Equal(candidate.Answered))
+	b.Expect(b.Interfere(t.Context(), "own", candidate.DropRules)).To(Succeed())
+	b.Expect(b.send(own)[0].Result).NotTo(Equal(candidate.Answered))
+	b.pass(30 * time.Second)
+	b.Expect(b.send(own)[0].Result).To(Equal(candidate.Answered))
 	b.Expect(b.Interfere(t.Context(), "node-1", candidate.FlushRules)).NotTo(Succeed(), "a node that others use")
 }
 

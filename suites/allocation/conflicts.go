@@ -217,7 +217,7 @@ func nextAdded(ctx context.Context, events watch.Interface, created <-chan check
 // steps is how long the random workload of keepUnique is.
 const steps = 48
 
-// keepUnique creates Services with and without naming an address, deletes them and turns them into aliases, all at random, and
+// keepUnique creates Services with and without naming an address, be it free or in use, deletes them and turns them into aliases, all at random, and
 // demands after every step that no address belongs to two Services.
 func keepUnique(ctx context.Context, cp *check.ControlPlane, namespaces []string) {
 	ginkgo.GinkgoHelper()
@@ -245,6 +245,14 @@ func keepUnique(ctx context.Context, cp *check.ControlPlane, namespaces []string
 			}
 			gained(k, cp.Create(ctx, check.Service(k.name, check.In(k.namespace))))
 			keys = append(keys, k)
+			if cp.CIDR().IsValid() && random.IntN(3) == 0 { // an address that is free to be named
+				named := createOnChosen(ctx, cp, cp.CIDR(), check.In(k.namespace))
+				ip := named.Spec.ClusterIP
+				Expect(owner).NotTo(HaveKey(ip), "addresses that Services had when %s was given to %s/%s", ip, named.Namespace, named.Name)
+				k := key{named.Namespace, named.Name}
+				holds[k], owner[ip] = ip, k
+				keys = append(keys, k)
+			}
 			continue
 		}
 		i := random.IntN(len(keys))

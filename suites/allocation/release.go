@@ -21,7 +21,7 @@ const (
 )
 
 var _ = ginkgo.Describe("release", func() {
-	check.It(spec.AllocDeleteReleases, "lets an address be named again when its Service is deleted",
+	check.It(spec.AllocDeleteReleases, "lets an address be named again when its Service is deleted", check.Also(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			for _, svc := range []*corev1.Service{createOnChosen(ctx, cp, primaryRange(cp)), cp.Arrange(ctx, check.Service("dynamic"))} {
 				object := cp.AddressObject(ctx, svc.Spec.ClusterIP)
@@ -42,7 +42,7 @@ var _ = ginkgo.Describe("release", func() {
 			})
 		})
 
-	check.It(spec.AllocDeleteCollectionReleases, "frees the addresses of a collection that is deleted",
+	check.It(spec.AllocDeleteCollectionReleases, "frees the addresses of a collection that is deleted", check.Also(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			var ips []string
 			var objects []types.UID
@@ -56,7 +56,7 @@ var _ = ginkgo.Describe("release", func() {
 			}
 		})
 
-	check.It(spec.AllocExternalNameReleases, "frees the address of a Service that becomes an alias",
+	check.It(spec.AllocExternalNameReleases, "frees the address of a Service that becomes an alias", check.Also(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			svc := createOnChosen(ctx, cp, primaryRange(cp))
 			object := cp.AddressObject(ctx, svc.Spec.ClusterIP)
@@ -91,7 +91,7 @@ var _ = ginkgo.Describe("release", func() {
 			Expect(a.Service.Spec.ClusterIP).To(Equal(free))
 		})
 
-	check.It(spec.AllocFinalizerKeeps, "keeps the address and the node port of a Service until it is gone",
+	check.It(spec.AllocFinalizerKeeps, "keeps the address and the node port of a Service until it is gone", check.Also(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			svc := createOnChosen(ctx, cp, primaryRange(cp), check.OfType(corev1.ServiceTypeNodePort), check.With(func(s *corev1.Service) {
 				s.Finalizers = []string{"conformance.example.org/hold"}
@@ -115,11 +115,15 @@ var _ = ginkgo.Describe("release", func() {
 // becomesFree demands that an address can be named again. object is that which stood for it while it was in use, if there was one.
 func becomesFree(ctx context.Context, cp *check.ControlPlane, ip string, object types.UID, options ...check.ServiceOption) {
 	ginkgo.GinkgoHelper()
+	again := false
 	check.Converge(ctx, "reuse of "+ip, named, func(g Gomega) {
 		a := cp.Create(ctx, check.Service(cp.Name("again"), append(options, check.WithClusterIP(ip))...))
-		if !a.Accepted() && cp.TakenAgain(ctx, ip, object) {
+		if again = !a.Accepted() && cp.TakenAgain(ctx, ip, object); again {
 			return
 		}
 		g.Expect(a).To(check.BeAccepted(), "%s was given back", ip)
 	})
+	if again {
+		cp.StaysFree(ctx, ip)
+	}
 }

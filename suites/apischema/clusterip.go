@@ -82,7 +82,11 @@ func clusterIPFreed(ctx context.Context, cp *check.ControlPlane, ip string, obje
 	ginkgo.GinkgoHelper()
 	var obstacle string
 	for range 2 { // the object may go between the refusal and the look at it
-		if obstacle = clusterIPObstacle(ctx, cp, ip); obstacle == "" || cp.TakenAgain(ctx, ip, object) {
+		if obstacle = clusterIPObstacle(ctx, cp, ip); obstacle == "" {
+			return
+		}
+		if cp.TakenAgain(ctx, ip, object) {
+			cp.StaysFree(ctx, ip)
 			return
 		}
 	}

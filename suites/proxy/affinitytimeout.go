@@ -242,11 +242,22 @@ var _ = ginkgo.Describe("the sticky time", func() {
 			long.lose(ctx, day+time.Minute, day)
 		})
 
-	check.It(spec.ProxyAffinityTimeoutDefault, "is three hours",
+	check.It(spec.ProxyAffinityTimeoutDefault, "is three hours", check.Needs(spec.VirtualClock),
 		func(ctx context.Context, net *check.Network) {
 			settableTimeout(net)
 			v := newVisitors(ctx, net, "app")
 			v.keep(ctx, 3*time.Hour-time.Minute, 3*time.Hour)
 			v.lose(ctx, 3*time.Hour+time.Minute, 3*time.Hour)
+		})
+
+	check.It(spec.ProxyAffinityTimeoutDefault, "stands in a Service that names none, which is served",
+		func(ctx context.Context, net *check.Network) {
+			settableTimeout(net)
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, exposed("app", sticky()))
+			config := svc.Spec.SessionAffinityConfig
+			Expect(config != nil && config.ClientIP != nil && config.ClientIP.TimeoutSeconds != nil).To(BeTrue(), "the Service says how long a client is sticky")
+			Expect(*config.ClientIP.TimeoutSeconds).To(BeEquivalentTo(3*time.Hour/time.Second), "the sticky time of a Service that names none, in seconds")
+			net.Expect(ctx, "the Service is created", clusterIPCalls(svc, check.AlwaysBySame(pods...), clients[0])...)
 		})
 })

@@ -6,6 +6,7 @@ import (
 	"net/netip"
 
 	"github.com/onsi/ginkgo/v2"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -36,5 +37,30 @@ var _ = ginkgo.Describe("a node that is drained", func() {
 			check.Must(candidate.Patch(ctx, net.Client().CoreV1().Nodes(), node.Name, types.MergePatchType, drainTaint))
 			net.Expect(ctx, "the node is about to be deleted", healthz(http.StatusServiceUnavailable), fresh)
 			net.ExpectNow(ctx, "the health check of the node fails", held)
+		})
+
+	check.It(spec.ProxyNodeDrainHealth, "fails its proxy health check while it is being deleted, and serves on",
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.ProxyHealth, "port-10256")
+			pods := net.Backends(ctx, "app", net.Node(0))
+			svc := net.Expose(ctx, exposed("app", onNodePorts()))
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			address, from := primaryOf(net, node), check.Outside(net.Node(0))
+			cases := func(code int) []check.Case {
+				return []check.Case{
+					{From: from, To: netip.AddrPortFrom(address, candidate.ProxyHealthPort), Path: "/healthz", Want: check.Status(code)},
+					{From: from, To: netip.AddrPortFrom(address, uint16(svc.Spec.Ports[0].NodePort)), Want: check.AnsweredBy(pods...)},
+				}
+			}
+			net.Expect(ctx, "a node comes", cases(http.StatusOK)...)
+			nodes := net.Client().CoreV1().Nodes()
+			patch := func(content string) error {
+				return candidate.Patch(ctx, nodes, node.Name, types.MergePatchType, content)
+			}
+			check.Must(patch(`{"metadata":{"finalizers":["conformance.example.org/hold"]}}`))
+			check.Must(candidate.Delete(ctx, nodes, node.Name, metav1.DeleteOptions{}))
+			net.Expect(ctx, "the node is being deleted", cases(http.StatusServiceUnavailable)...)
+			check.Must(net.Plane().StopProxy(ctx, node.Name)) // a proxy may end by itself when its node is gone
+			check.Must(patch(`{"metadata":{"finalizers":null}}`))
 		})
 })

@@ -77,7 +77,7 @@ var _ = ginkgo.Describe("several EndpointSlices", func() {
 				append(evenly, caughtUp(ctx, net, pods[1], clients[0], clients[2])...)...)
 		})
 
-	check.It(spec.ProxyEndpointAddressReused, "that list a running and a terminating endpoint of one address lead to the running one", check.Versions(">=1.36"),
+	check.It(spec.ProxyEndpointAddressReused, "that list a running and a terminating endpoint of one address lead to the running one",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			terminating := func(pod candidate.Pod) discoveryv1.Endpoint {

@@ -16,9 +16,6 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// unburst are the versions whose kube-proxy takes minSyncPeriod for the time between any two syncs: before, two could follow each other at once.
-const unburst = ">=1.34"
-
 // syncedWithin demands that between two readings the proxy has not synced more often than it may with a time of at least period from
 // the end of a sync to the start of the next.
 func syncedWithin(before, after *metrics, period time.Duration) {
@@ -40,7 +37,7 @@ func syncedWithin(before, after *metrics, period time.Duration) {
 }
 
 var _ = ginkgo.Describe("minSyncPeriod", func() {
-	check.It(spec.ProxySyncMinPeriod, "passes between two syncs, and a change waits no longer than that", check.Also(spec.ProxySyncMinPeriodDelay), check.Long(), check.Versions(unburst),
+	check.It(spec.ProxySyncMinPeriod, "passes between two syncs, and a change waits no longer than that", check.Also(spec.ProxySyncMinPeriodDelay), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			// A proxy that leaves changes to syncPeriod is late by far.
 			const period, farAway = 2 * time.Second, "10m"
@@ -54,7 +51,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 		})
 
 	check.It(spec.ProxySyncMergesChanges, "merges a hundred changes into few syncs, and loses none", check.Also(spec.ProxySyncMinPeriod), check.Long(),
-		check.Needs(spec.ProxyMetrics), check.Versions(unburst),
+		check.Needs(spec.ProxyMetrics),
 		func(ctx context.Context, net *check.Network) {
 			const services, rounds, period = 25, 4, 3 * time.Second
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: period.String()})
@@ -125,7 +122,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			}, spec.ProxySyncMinPeriodZero)
 		})
 
-	check.It(spec.ProxySyncConfigurable, "is that of the file on each node", check.Needs(spec.ProxyMetrics), check.Long(), check.Versions(unburst),
+	check.It(spec.ProxySyncConfigurable, "is that of the file on each node", check.Needs(spec.ProxyMetrics), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			const slow, changes = 5 * time.Second, 10
 			slowly := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: slow.String(), SyncPeriod: "20s"})

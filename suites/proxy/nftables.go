@@ -29,6 +29,20 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 			net.Expect(ctx, "its ports change", slices.Concat(served(81), unused(exposedPort))...)
 		})
 
+	check.It(spec.ProxyNftablesFailedUpdateFull, "serves everything again after the next change when somebody has deleted its table",
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "nftables", SyncPeriod: interferencePeriod.String()})
+			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
+			served := func(svc *corev1.Service) []check.Case {
+				return eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name))
+			}
+			before := net.Expose(ctx, exposed("before", selecting("app")))
+			net.Expect(ctx, "a Service is created", served(before)...)
+			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.FlushRules))
+			after := net.Expose(ctx, exposed("after", selecting("app")))
+			net.ExpectWithin(ctx, "somebody deletes the table, and another Service is created", repairBound, append(served(before), served(after)...)...)
+		})
+
 	check.It(spec.ProxyNftablesUnallocatedAddressDropped, "drops traffic to an address of the Service range that no Service has",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))

@@ -31,4 +31,17 @@ var _ = ginkgo.Describe("the health of the proxy", func() {
 			patch(`{"spec":{"taints":null}}`)
 			net.Expect(ctx, "the node is to stay after all", append(healthy, s.call(node.Name))...)
 		})
+
+	check.It(spec.ProxyHealthz, "is bad once a change is overdue, and good again when it is made", check.Needs(spec.NFTablesMode),
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "nftables", SyncPeriod: interferencePeriod.String()})
+			s := newSwitching(ctx, net, "app", node.Name)
+			healthz := func(code int) check.Case { return healthOf(net, node, code, code)[0] }
+			net.Expect(ctx, "the Service is created", healthz(http.StatusOK))
+			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.BlockRules))
+			s.change(ctx)
+			net.Expect(ctx, "the proxy can write no rules, and an endpoint is exchanged", healthz(http.StatusServiceUnavailable))
+			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.FlushRules))
+			net.Expect(ctx, "the proxy can write rules again", healthz(http.StatusOK), s.call(node.Name))
+		})
 })

@@ -100,6 +100,28 @@ var _ = ginkgo.Describe("topology hints", func() {
 			net.Expect(ctx, "endpoints have hints for each other's zone", z.reach(net, svc, onlyBy(2, b), onlyBy(2, a))...)
 		})
 
+	check.It(spec.ProxyTopologyHintsUsed, "keep traffic with endpoints for the zone that the node had before its proxy started",
+		func(ctx context.Context, net *check.Network) {
+			z := newZones(ctx, net)
+			a, b := z.backends[0], z.backends[1]
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			client := net.ClientPod(ctx, node.Name)
+			own, other := z.names[0], z.names[1]
+			if node.Zone != own {
+				check.Abort("node %s is in zone %q, not in %s", node.Name, node.Zone, own)
+			}
+			svc, slice := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, own), toZone(net, b, other))
+			for range 2 {
+				check.Must(net.Plane().StopProxy(ctx, node.Name))
+				check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+				net.Expect(ctx, "the proxy has started on a node of "+own, clusterIPCalls(svc, onlyBy(2, a), client)...)
+				a, b = b, a
+				slice.Endpoints = []discoveryv1.Endpoint{toZone(net, a, own), toZone(net, b, other)}
+				slice = net.UpdateSlice(ctx, slice)
+				net.Expect(ctx, "endpoints have hints for each other's zone", clusterIPCalls(svc, onlyBy(2, a), client)...)
+			}
+		})
+
 	check.It(spec.ProxyTopologyHintsUsed, "are used although an endpoint that is not ready has none",
 		func(ctx context.Context, net *check.Network) {
 			z := newZones(ctx, net)

@@ -14,5 +14,6 @@ var (
 	AffinityTimeoutZero      = New("affinity-timeout-zero", "session affinity may last no time at all", spec.APISessionAffinityTimeoutPositive)
 	AffinityTimeoutBelowDay  = New("affinity-timeout-below-day", "session affinity lasts less than a day", spec.APISessionAffinityTimeoutMaximum)
 	AffinityTimeoutUnbounded = New("affinity-timeout-unbounded", "session affinity may last any time", spec.APISessionAffinityTimeoutMaximum)
-	AffinityTimeoutHour      = New("affinity-timeout-hour", "session affinity lasts one hour by default", spec.APISessionAffinityTimeoutDefault)
+	AffinityTimeoutHour      = New("affinity-timeout-hour", "session affinity lasts one hour by default",
+		spec.APISessionAffinityTimeoutDefault, spec.ProxyAffinityTimeoutDefault)
 )

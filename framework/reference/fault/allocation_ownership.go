@@ -24,6 +24,7 @@ var (
 		spec.AllocDeleteReleases, spec.AllocDeleteCollectionReleases, spec.AllocIPAddressPerClusterIP)
 	UpdateKeepsAddress = New("update-keeps-address", "addresses that an update takes away from a Service stay allocated",
 		spec.AllocExternalNameReleases, spec.AllocDowngradeReleasesSecondary, spec.APITypeChange)
+	FreedTakenAgain      = New("freed-address-taken-again", "an address that an update gives back is taken again for the Service that had it", spec.AllocFreedStaysFree)
 	UpdateAddressNotHeld = New("update-address-not-held", "an address that an update gives to a Service is free for others",
 		spec.AllocUpgradeSecondaryUnique, spec.AllocUpdateToClusterIP, spec.APITypeChangeHoldsClusterIP)
 	UpdateNeedsAddress = New("update-needs-address", "an update has to repeat the address of the Service", spec.AllocWellKnownStays, spec.APITypeChange)

@@ -18,6 +18,8 @@ var (
 		spec.ProxyRestartKeepsTraffic)
 	HealthzAlwaysFails = New("healthz-always-fails", "The health of the proxy is never good.",
 		spec.ProxyHealthz, spec.ProxyNodeDrainHealth)
+	OverdueHealthy = New("overdue-healthy", "healthz stays good however long a change cannot be programmed.",
+		spec.ProxyHealthz)
 	LivezFollowsNode = New("livez-follows-node", "livez fails when the node is about to be removed.",
 		spec.ProxyHealthz)
 	NodePortAddressesIgnored = New("node-port-addresses-ignored", "Node ports are served on all addresses whatever the configuration says.",

@@ -54,6 +54,8 @@ var (
 		spec.ProxyHealthCheckPortFollows)
 	HintsIgnored = New("hints-ignored", "Topology hints are ignored.",
 		spec.ProxyTopologyHintsUsed, spec.ProxyTrafficDistributionSameZone, spec.ProxyTrafficDistributionSameNode)
+	ZoneOfStartMissed = New("zone-of-start-missed", "A proxy that starts again does not learn the zone of its node.",
+		spec.ProxyTopologyHintsUsed)
 	DistributionBeforeLocal = New("distribution-before-local", "trafficDistribution outweighs a policy Local.",
 		spec.ProxyTrafficDistributionLocalFirst)
 	DistributionInsideOnly = New("distribution-inside-only", "trafficDistribution is ignored for external traffic.",

@@ -17,6 +17,10 @@ var (
 	PeriodicSyncMissing = New("periodic-sync-missing", "Nothing is programmed unless something changes.",
 		spec.ProxySyncPeriodInterference, spec.ProxyIPVSPeriodicSync, spec.ProxyIPVSDesiredState)
 	FlushNotRepaired = New("flushed-rules-not-repaired", "Rules that somebody has flushed do not come back.",
+		spec.ProxySyncPeriodInterference, spec.ProxyNftablesFailedUpdateFull)
+	FlushRepairedOnce = New("flushed-rules-repaired-once", "Rules that somebody flushes a second time do not come back.",
+		spec.ProxySyncPeriodInterference)
+	DroppedRulesNotRepaired = New("dropped-rules-not-repaired", "Single rules that somebody has deleted do not come back.",
 		spec.ProxySyncPeriodInterference)
 	PartialSyncLoses = New("partial-sync-loses-services", "An update of some Services loses others.",
 		spec.ProxyPartialSyncComplete, spec.ProxyClusterIPReachable)

@@ -16,6 +16,8 @@ var (
 		spec.ProxyTerminatingConnectionsKept)
 	DrainFailsHealthCheck = New("drain-fails-health-check-port", "The health check node ports of a node that is about to go fail.",
 		spec.ProxyNodeDrainHealthCheckPort)
+	NodeDeletionIgnored = New("node-deletion-ignored", "The health check of a node that is being deleted does not fail.",
+		spec.ProxyNodeDrainHealth)
 	DrainIgnored = New("drain-ignored", "The health check of a node that is about to go does not fail.",
 		spec.ProxyNodeDrainHealth)
 )

@@ -102,6 +102,9 @@ func (n *Node) find(p *Packet) *destination {
 		}
 	}
 	for _, d := range n.programmed.byTarget[t] {
+		if d.kind == ClusterIP && n.dropped {
+			continue
+		}
 		if d.kind == ExternalIP && n.ignoresExternalIPs() {
 			continue
 		}

@@ -86,7 +86,8 @@ func (n *Node) Serve(now time.Time, loopback bool, port int, path string) *candi
 		}
 		return &candidate.HTTPAnswer{Code: http.StatusOK, Body: mode}
 	case port == candidate.ProxyHealthPort && (path == "/healthz" || path == "/livez"):
-		healthy := n.programmed != nil && (path == "/livez" || !n.Draining || n.faults.On(fault.DrainIgnored))
+		overdue := !n.pending.IsZero() && now.Sub(n.pending) >= 2*n.period && !n.faults.On(fault.OverdueHealthy)
+		healthy := n.programmed != nil && !overdue && (path == "/livez" || !n.Draining || n.faults.On(fault.DrainIgnored))
 		if n.faults.On(fault.HealthzAlwaysFails) || path == "/livez" && n.Draining && n.faults.On(fault.LivezFollowsNode) {
 			healthy = false
 		}

@@ -20,6 +20,7 @@ type Node struct {
 	faults     fault.Set
 	config     candidate.ProxyConfiguration
 	running    bool
+	starts     int
 	programmed *Objects // nil before the first sync
 	// Periods of the proxy, and what it has done.
 	minSync, period time.Duration
@@ -28,6 +29,10 @@ type Node struct {
 	changes         int // endpoint changes that were programmed
 	failures        int // updates that failed
 	flushed         bool
+	dropped         bool // single rules are gone
+	repairs         int  // of flushed rules
+	blocked         bool
+	pending         time.Time // since when there is a change that could not be programmed
 	cutOff          bool
 	realServers     realServers
 

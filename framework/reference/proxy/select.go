@@ -133,7 +133,7 @@ func (n *Node) localEndpoints(all []*Endpoint) []*Endpoint {
 // hinted narrows ready endpoints down to those whose hints fit the node, or its zone, where all have hints and one fits.
 func (n *Node) hinted(ready, all []*Endpoint) []*Endpoint {
 	f := n.faults
-	if f.On(fault.HintsIgnored) {
+	if f.On(fault.HintsIgnored) || n.starts > 1 && f.On(fault.ZoneOfStartMissed) {
 		return ready
 	}
 	asked := ready

@@ -34,7 +34,7 @@ func (n *Node) Start(config candidate.ProxyConfiguration) bool {
 	if n.faults.On(fault.ConfigurationLost) && n.Own {
 		config = candidate.ProxyConfiguration{Mode: config.Mode}
 	}
-	n.config, n.running = config, true
+	n.config, n.running, n.starts = config, true, n.starts+1
 	n.minSync, n.period = duration(config.MinSyncPeriod, defaultMinSync), duration(config.SyncPeriod, defaultPeriod)
 	for _, flag := range config.Flags { // a configuration file makes almost all flags void (proxy-config-file-wins)
 		if name, value, _ := strings.Cut(strings.TrimLeft(flag, "-"), "="); n.faults.On(fault.FlagsWin) {
@@ -104,7 +104,11 @@ func (n *Node) Running() bool { return n.running }
 func (n *Node) Interfere(what candidate.Interference) {
 	switch what {
 	case candidate.FlushRules:
-		n.flushed = true
+		n.flushed, n.blocked = true, false
+	case candidate.BlockRules:
+		n.flushed, n.blocked = true, true
+	case candidate.DropRules:
+		n.dropped = true
 	case candidate.DropRealServers:
 		n.realServers = droppedRealServers
 	case candidate.AddRealServer:
@@ -158,12 +162,19 @@ func (o *Objects) as(version uint64) *Objects {
 }
 
 func (n *Node) program(now time.Time, current *Objects) {
-	if n.programmed == current && !n.flushed && n.realServers == soundRealServers {
+	if n.programmed == current && !n.flushed && !n.dropped && n.realServers == soundRealServers {
 		if now.Sub(n.lastSync) >= n.period && n.Own {
 			n.lastSync, n.syncs = now, n.syncs+1
 		}
 		return
 	}
+	if n.blocked {
+		if n.programmed.Version != current.Version && n.pending.IsZero() {
+			n.pending = now
+		}
+		return
+	}
+	n.pending = time.Time{}
 	if n.programmed != nil && n.programmed.Version != current.Version {
 		n.changes++
 		if n.Own && n.faults.On(fault.MinSyncIgnored) {
@@ -177,8 +188,11 @@ func (n *Node) program(now time.Time, current *Objects) {
 	earlier := n.programmed
 	n.programmed = current
 	n.lastSync, n.syncs = now, n.syncs+1
-	if !n.faults.On(fault.FlushNotRepaired) || first {
-		n.flushed = false
+	if n.flushed && (first || !n.faults.On(fault.FlushNotRepaired) && (n.repairs == 0 || !n.faults.On(fault.FlushRepairedOnce))) {
+		n.flushed, n.repairs = false, n.repairs+1
+	}
+	if !n.faults.On(fault.DroppedRulesNotRepaired) {
+		n.dropped = false
 	}
 	if !n.faults.On(fault.RealServersNotRepaired) {
 		n.realServers = soundRealServers

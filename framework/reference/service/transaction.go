@@ -53,8 +53,12 @@ func (t *Transaction) Commit() {
 	t.rules.mu.Lock()
 	defer t.rules.mu.Unlock()
 	for _, ip := range t.freedIPs {
-		t.rules.ips.release(ip)
 		t.rules.onRelease(ip)
+		if t.rules.faults.On(fault.FreedTakenAgain) {
+			t.rules.onAllocate(ip, t.owner)
+			continue
+		}
+		t.rules.ips.release(ip)
 	}
 	for _, port := range t.freedPorts {
 		t.rules.ports.Release(port)
