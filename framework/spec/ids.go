@@ -688,6 +688,7 @@ const (
 	ProxyServiceProxyName          ID = "proxy-service-proxy-name"
 	ProxyFinalizerKeepsTraffic     ID = "proxy-finalizer-keeps-traffic"
 	ProxyScale                     ID = "proxy-scale"
+	ProxyManyServices              ID = "proxy-many-services"
 	ProxyDualStackAddresses        ID = "proxy-dual-stack-addresses"
 	ProxyDualStackNodePorts        ID = "proxy-dual-stack-node-ports"
 	ProxyDualStackPolicies         ID = "proxy-dual-stack-policies"
