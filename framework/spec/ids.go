@@ -579,6 +579,10 @@ const (
 	ProxyLoadBalancerIPProvider              ID = "proxy-loadbalancer-ip-provider"
 	ProxyLoadBalancerClassDefault            ID = "proxy-loadbalancer-class-default"
 	ProxyLoadBalancerClassIgnored            ID = "proxy-loadbalancer-class-ignored"
+	ProxyLoadBalancerCleanupFinalizer        ID = "proxy-loadbalancer-cleanup-finalizer"
+	ProxyLoadBalancerCleanupDeletion         ID = "proxy-loadbalancer-cleanup-deletion"
+	ProxyLoadBalancerCleanupType             ID = "proxy-loadbalancer-cleanup-type"
+	ProxyLoadBalancerNodeExclusion           ID = "proxy-loadbalancer-node-exclusion"
 
 	// proxy-modes.yaml
 
