@@ -36,8 +36,8 @@ import (
 
 // balancer is a load balancer.
 type balancer struct {
-	Addresses []netip.Addr ` + "`json:\"addresses\"`" + `
-	Nodes     []string     ` + "`json:\"nodes\"`" + `
+	Addresses []netip.Addr     ` + "`json:\"addresses\"`" + `
+	Nodes     []string         ` + "`json:\"nodes\"`" + `
 	Ports     []v1.ServicePort ` + "`json:\"ports\"`" + `
 }
 

@@ -30,9 +30,6 @@ type balancer struct {
 	ports     []corev1.ServicePort
 }
 
-// cleanupFinalizer holds a Service until its load balancer is gone (KEP-980).
-const cleanupFinalizer = "service.kubernetes.io/load-balancer-cleanup"
-
 // balancerRanges are those that load balancers have their addresses of (RFC 5737, RFC 3849).
 var balancerRanges = map[corev1.IPFamily]netip.Prefix{
 	corev1.IPv4Protocol: netip.MustParsePrefix("198.51.100.0/24"), corev1.IPv6Protocol: netip.MustParsePrefix("2001:db8:1b::/120"),
@@ -46,11 +43,11 @@ func (w *world) balance(services []*corev1.Service) (wrote bool) {
 	left := map[types.UID]bool{}
 	for _, svc := range services {
 		left[svc.UID] = true
-		holds, b := slices.Contains(svc.Finalizers, cleanupFinalizer), w.balancers.of[svc.UID]
+		holds, b := slices.Contains(svc.Finalizers, candidate.BalancerCleanup), w.balancers.of[svc.UID]
 		switch {
 		case svc.DeletionTimestamp == nil && w.wantsBalancer(svc):
 			if !holds && !w.faults.On(fault.BalancerFinalizerMissing) {
-				if wrote = true; !w.patchFinalizers(svc, append(slices.Clone(svc.Finalizers), cleanupFinalizer)) {
+				if wrote = true; !w.patchFinalizers(svc, append(slices.Clone(svc.Finalizers), candidate.BalancerCleanup)) {
 					continue
 				}
 			}
@@ -64,7 +61,7 @@ func (w *world) balance(services []*corev1.Service) (wrote bool) {
 			if !w.faults.On(fault.BalancerLeftBehind) {
 				delete(w.balancers.of, svc.UID)
 			}
-			if w.patchFinalizers(svc, slices.DeleteFunc(slices.Clone(svc.Finalizers), func(f string) bool { return f == cleanupFinalizer })) {
+			if w.patchFinalizers(svc, slices.DeleteFunc(slices.Clone(svc.Finalizers), func(f string) bool { return f == candidate.BalancerCleanup })) {
 				w.showIngress(svc, nil)
 			}
 		case b != nil && !holds && !w.faults.On(fault.BalancerLeftBehind):

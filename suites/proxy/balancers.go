@@ -17,8 +17,6 @@ import (
 )
 
 const (
-	// cleanupFinalizer holds a Service until its load balancer is cleaned up.
-	cleanupFinalizer = "service.kubernetes.io/load-balancer-cleanup"
 	// balancersBound is how long a load balancer may take to come, to follow a change or to go: clouds take minutes, and no document names a time.
 	balancersBound    = 3 * time.Minute
 	balancersTimeout  = 15 * time.Minute
@@ -110,7 +108,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 				now := net.Get(ctx, classed.Name)
 				Expect(now).To(check.BeAccepted())
 				Expect(now.Service.Status.LoadBalancer.Ingress).To(BeEmpty(), "ingress points of a Service of class %s", *classed.Spec.LoadBalancerClass)
-				Expect(now.Service.Finalizers).NotTo(ContainElement(cleanupFinalizer), "finalizers of a Service of class %s", *classed.Spec.LoadBalancerClass)
+				Expect(now.Service.Finalizers).NotTo(ContainElement(candidate.BalancerCleanup), "finalizers of a Service of class %s", *classed.Spec.LoadBalancerClass)
 			}, spec.ProxyLoadBalancerClassIgnored)
 		})
 
@@ -121,7 +119,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			var seen *corev1.Service
 			balancerOf(ctx, net, svc, func(now *corev1.Service) { seen = now })
 			check.Deciding(func() {
-				Expect(seen.Finalizers).To(ContainElement(cleanupFinalizer), "finalizers of the Service when it was first seen with ingress points")
+				Expect(seen.Finalizers).To(ContainElement(candidate.BalancerCleanup), "finalizers of the Service when it was first seen with ingress points")
 			}, spec.ProxyLoadBalancerCleanupFinalizer)
 		})
 
@@ -141,7 +139,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 				eventually(ctx, net, held, "the Service is deleted, and held by another finalizer", func(g Gomega, now *corev1.Service) {
 					g.Expect(now.Finalizers).To(ConsistOf(keeping), "finalizers of a Service that is being deleted")
 				})
-				net.ExpectNow(ctx, "the finalizer "+cleanupFinalizer+" is gone", append(throughBalancer(gone, withoutBalancer(pods...)), served...)...)
+				net.ExpectNow(ctx, "the finalizer "+candidate.BalancerCleanup+" is gone", append(throughBalancer(gone, withoutBalancer(pods...)), served...)...)
 				net.LetGo(ctx, held.Name)
 				net.Unexpose(ctx, stays.Name)
 				convergeWithin(ctx, net, "a Service with a load balancer is deleted", balancersBound, func(g Gomega) {
@@ -158,7 +156,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			net.Change(ctx, svc.Name, `{"spec":{"type":"`+string(corev1.ServiceTypeClusterIP)+`"}}`)
 			check.Deciding(func() {
 				eventually(ctx, net, svc, "its type becomes ClusterIP", func(g Gomega, now *corev1.Service) {
-					g.Expect(now.Finalizers).NotTo(ContainElement(cleanupFinalizer), "finalizers")
+					g.Expect(now.Finalizers).NotTo(ContainElement(candidate.BalancerCleanup), "finalizers")
 					g.Expect(now.Status.LoadBalancer.Ingress).To(BeEmpty(), "ingress points")
 				})
 			}, spec.ProxyLoadBalancerCleanupType)
