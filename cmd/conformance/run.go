@@ -78,7 +78,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	flags.StringSliceVar(&f.Features, "feature", nil, "features that the candidate claims (default all)")
 	flags.StringSliceVar(&f.profiles, "profile", nil, "profiles that the candidate claims: core, kubernetes-api, kube-proxy and its modes, and optional features (default all)")
 	flags.StringArrayVar(&f.ServiceCIDRs, "service-cidr", nil, "Service ranges to run on instead of the matrix; two joined by a comma are dual stack")
-	flags.BoolVar(&f.Slow, "slow", false, "also run slow checks, which are not decided otherwise: fill a /16")
+	flags.BoolVar(&f.Slow, "slow", false, "also run slow checks, which are not decided otherwise: fill a /16, serve a thousand Services of ten endpoints")
 	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 12 on a lab with traffic (6 in user-mode-linux), 8 on a cluster with traffic, 4 elsewhere)")
 	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for junit_01.xml and report.json")
 	flags.BoolVar(&f.printReport, "print-report", false, "also print report.json, on one line that begins with {\"schemaVersion\": for a pod, whose files are gone when it ends")

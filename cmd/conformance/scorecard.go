@@ -103,12 +103,15 @@ func (c *scoreCard) add(sound *report.Report, quick, all bool) {
 			continue
 		}
 		checks[x.Check] = true
-		if !failed[x.Check] && all {
+		switch {
+		case failed[x.Check]:
+			c.seen++
+		case all:
 			c.NeverFailed = append(c.NeverFailed, x.Check)
 		}
 	}
 	slices.Sort(c.NeverFailed)
-	c.seen, c.checks = len(failed), len(checks)
+	c.checks = len(checks)
 	if quick || len(red) == 0 {
 		return
 	}

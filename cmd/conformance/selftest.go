@@ -198,6 +198,9 @@ func (s *faultScore) print(out io.Writer) {
 func (f *selftestFlags) judge(ctx context.Context, work string, x *fault.Fault) faultScore {
 	s := faultScore{Fault: x}
 	args := []string{"--fault", x.Name}
+	if x.Slow {
+		args = append(args, "--slow")
+	}
 	if f.quick {
 		for _, suite := range suitesOf(x) {
 			args = append(args, "--suite", suite)

@@ -10,6 +10,8 @@ import (
 	"net/netip"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -136,6 +138,17 @@ type Access struct {
 // RunLabel marks every object that a run creates in a shared place. Its value tells runs apart; what a tier starts for itself has another one than the
 // namespaces of the checks.
 const RunLabel = "service-conformance/run"
+
+// BalancerCleanup is the finalizer by which a Service waits until its load balancer is cleaned up (KEP-980). It is that of whoever makes load balancers: what
+// takes it away from without leaves a load balancer behind.
+const BalancerCleanup = "service.kubernetes.io/load-balancer-cleanup"
+
+// FreeOfChecks takes the finalizers from a Service that checks gave it, which are all but BalancerCleanup, and reports whether there were any.
+func FreeOfChecks(svc *corev1.Service) bool {
+	all := len(svc.Finalizers)
+	svc.Finalizers = slices.DeleteFunc(svc.Finalizers, func(f string) bool { return f != BalancerCleanup })
+	return len(svc.Finalizers) < all
+}
 
 // UnavailableError says that a candidate cannot offer what a check asks for, and why.
 type UnavailableError struct{ Reason string }

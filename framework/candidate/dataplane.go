@@ -122,7 +122,7 @@ type PodPort struct {
 	Number   int             `json:"number"`
 }
 
-// Client is where a probe is sent from; exactly one of Pod, Node and Gateway is set.
+// Client is where a probe is sent from; exactly one of Pod, Node, Gateway and Balanced is set.
 type Client struct {
 	// Pod sends from a pod that the check has started, or that was lent to it.
 	Pod PodName `json:"pod,omitzero"`
@@ -130,6 +130,9 @@ type Client struct {
 	Node string `json:"node,omitempty"`
 	// Gateway sends from outside of the cluster; whatever is not on the client's own network goes to this node.
 	Gateway string `json:"gateway,omitempty"`
+	// Balanced sends from outside of the cluster, where the load balancers are that the cluster has made (spec.LoadBalancers): the load balancer that has
+	// the address chooses the node for each connection. An address that no load balancer has is unreachable there.
+	Balanced bool `json:"balanced,omitempty"`
 	// Address chooses among the addresses of a client outside of the cluster, which has ClientAddresses of each family.
 	Address int `json:"address,omitempty"`
 }
@@ -143,6 +146,8 @@ func (c Client) String() string {
 		return "host of " + c.Node
 	case c.Gateway != "":
 		return "outside by " + c.Gateway
+	case c.Balanced:
+		return "outside by load balancers"
 	}
 	return "pod " + c.Pod.Name
 }

@@ -247,12 +247,20 @@ func (cp *ControlPlane) deleteServices(ctx context.Context, ns string) error {
 	}
 	for i := range deleted.Items {
 		svc := &deleted.Items[i]
-		if len(svc.Finalizers) == 0 {
-			continue
-		}
-		svc.Finalizers, svc.ResourceVersion = nil, ""
-		if _, err := cp.core.Services(ns).Update(ctx, svc, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
-			return err
+		for candidate.FreeOfChecks(svc) {
+			_, err := cp.core.Services(ns).Update(ctx, svc, metav1.UpdateOptions{})
+			if err == nil || apierrors.IsNotFound(err) {
+				break
+			}
+			if !apierrors.IsConflict(err) {
+				return err
+			}
+			// Whoever makes load balancers has changed it meanwhile.
+			if svc, err = cp.core.Services(ns).Get(ctx, svc.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+				break
+			} else if err != nil {
+				return err
+			}
 		}
 	}
 	return nil

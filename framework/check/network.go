@@ -107,6 +107,9 @@ func Host(node string) candidate.Client { return candidate.Client{Node: node} }
 // Outside is a client outside of the cluster, whose traffic enters it at a node.
 func Outside(gateway string) candidate.Client { return candidate.Client{Gateway: gateway} }
 
+// Balanced is a client outside of the cluster whose traffic enters it by the load balancers that the cluster has made.
+func Balanced() candidate.Client { return candidate.Client{Balanced: true} }
+
 // From is a client in a pod.
 func From(pod candidate.Pod) candidate.Client { return candidate.Client{Pod: pod.PodName} }
 

@@ -116,12 +116,11 @@ func emptyNamespace(ctx context.Context, client kubernetes.Interface, name strin
 	return nil
 }
 
-// releaseService takes the finalizers of a Service away: nobody but a check that is gone has set them.
+// releaseService takes the finalizers of a Service away that a check has set which is gone.
 func releaseService(ctx context.Context, client kubernetes.Interface, s *corev1.Service) error {
-	if len(s.Finalizers) == 0 {
+	if !candidate.FreeOfChecks(s) {
 		return nil
 	}
-	s.Finalizers = nil
 	if _, err := client.CoreV1().Services(s.Namespace).Update(ctx, s, metav1.UpdateOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("take the finalizers from its Service %s: %w", s.Name, err)
 	}

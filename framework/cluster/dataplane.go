@@ -133,6 +133,11 @@ func (d *dataPlane) client(ctx context.Context, from candidate.Client) (*agent.C
 			return nil, err
 		}
 		return d.cluster.options.Outside.agent(), nil
+	case from.Balanced: // by the address that its machine has, and the way that it knows
+		if err := d.cluster.withoutAgentOutside(); err != nil {
+			return nil, err
+		}
+		return d.cluster.options.Outside.agent(), nil
 	case from.Node != "":
 		return d.cluster.host(ctx, from.Node)
 	}

@@ -56,12 +56,21 @@ func ReadOutside(file string) (*Outside, error) {
 // withoutOutside tells why there is no client with this node as its gateway; nil if there is. It is an UnavailableError where none was to be there.
 func (c *Cluster) withoutOutside(gateway string) error {
 	switch o := c.options.Outside; {
+	case c.withoutAgentOutside() != nil:
+		return c.withoutAgentOutside()
+	case !slices.Contains(o.Gateways, gateway):
+		return candidate.Unavailable("the client outside of the cluster has the gateways %s, and not %s", strings.Join(o.Gateways, ", "), gateway)
+	}
+	return nil
+}
+
+// withoutAgentOutside tells why there is no agent outside of the cluster; nil if there is one.
+func (c *Cluster) withoutAgentOutside() error {
+	switch o := c.options.Outside; {
 	case o == nil:
 		return candidate.Unavailable("there is no client outside of the cluster: start an agent there and name it with --outside")
 	case o.Failed != "":
 		return fmt.Errorf("no client outside of the cluster could be started: %s", o.Failed)
-	case !slices.Contains(o.Gateways, gateway):
-		return candidate.Unavailable("the client outside of the cluster has the gateways %s, and not %s", strings.Join(o.Gateways, ", "), gateway)
 	}
 	return nil
 }

@@ -115,7 +115,7 @@ func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 	m := manifest{Kubernetes: v.String(), Platform: platform()}
 	keep := cachedComponents(dir, v)
 	if old, err := readManifest(dir, v); err == nil {
-		m.Etcd, m.CoreDNS, m.Go = old.Etcd, old.CoreDNS, old.Go
+		m.Etcd, m.CoreDNS, m.ServiceController, m.Go = old.Etcd, old.CoreDNS, old.ServiceController, old.Go
 	}
 	missing := slices.DeleteFunc(slices.Clone(o.Components), func(c Component) bool { return slices.Contains(keep, c) })
 	release := slices.DeleteFunc(slices.Clone(missing), func(c Component) bool { return c == CoreDNS })
@@ -123,6 +123,9 @@ func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 		if m.Etcd, m.Go, err = compile(ctx, work, v, release, o.Progress); err != nil {
 			return nil, fmt.Errorf("build Kubernetes %s: %w", v, err)
 		}
+	}
+	if slices.Contains(missing, ServiceController) {
+		m.ServiceController = serviceControllerDigest()
 	}
 	if len(release) < len(missing) {
 		m.CoreDNS = coreDNSVersion
@@ -229,10 +232,16 @@ func writeModule(work string, kubernetesGoMod []byte, v version, missing []strin
 	if err := os.WriteFile(filepath.Join(work, "go.mod"), goMod, 0o644); err != nil {
 		return err
 	}
-	if err := os.MkdirAll(filepath.Join(work, "etcd"), 0o755); err != nil {
-		return err
+	for c, main := range map[Component]string{Etcd: etcdMain, ServiceController: serviceControllerMain} {
+		dir := filepath.Join(work, string(c))
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(dir, "main.go"), []byte(main), 0o644); err != nil {
+			return err
+		}
 	}
-	return os.WriteFile(filepath.Join(work, "etcd", "main.go"), []byte(etcdMain), 0o644)
+	return nil
 }
 
 // goTool runs the go command in the folder of the temporary module.

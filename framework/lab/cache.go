@@ -22,12 +22,14 @@ const manifestFile = "manifest.json"
 // manifest describes the binaries of one folder of the cache.
 type manifest struct {
 	// Kubernetes, Etcd, CoreDNS and Go are versions, for example "v1.37.1", "v3.7.0", "v1.14.6" and "go1.26.8".
-	Kubernetes string                  `json:"kubernetes"`
-	Etcd       string                  `json:"etcd"`
-	CoreDNS    string                  `json:"coredns,omitempty"`
-	Go         string                  `json:"go"`
-	Platform   string                  `json:"platform"` // "linux/amd64"
-	Binaries   map[Component]fileStamp `json:"binaries"`
+	Kubernetes string `json:"kubernetes"`
+	Etcd       string `json:"etcd"`
+	CoreDNS    string `json:"coredns,omitempty"`
+	// ServiceController is the digest of the source of the program, of which the rest is that of the release.
+	ServiceController string                  `json:"serviceController,omitempty"`
+	Go                string                  `json:"go"`
+	Platform          string                  `json:"platform"` // "linux/amd64"
+	Binaries          map[Component]fileStamp `json:"binaries"`
 }
 
 // fileStamp is what a file must look like.
@@ -130,7 +132,7 @@ func readManifest(dir string, v version) (*manifest, error) {
 func verifyBinaries(dir string, m *manifest, components []Component, checksums bool) error {
 	for _, c := range components {
 		want, ok := m.Binaries[c]
-		if !ok || c == CoreDNS && m.CoreDNS != coreDNSVersion {
+		if !ok || c == CoreDNS && m.CoreDNS != coreDNSVersion || c == ServiceController && m.ServiceController != serviceControllerDigest() {
 			return errNotCached
 		}
 		info, err := os.Stat(filepath.Join(dir, binaryName(c)))

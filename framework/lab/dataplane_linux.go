@@ -40,6 +40,7 @@ type world struct {
 	fabric      *network.Fabric
 	server      *apiServer
 	controllers *process
+	balancers   *process // the service controller; nil if there is none
 	api         kubernetes.Interface
 	kubeconfig  string
 	path        string // where proxies find programs
@@ -125,6 +126,9 @@ func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
 	if err := w.startControllers(c.controllers); err != nil {
 		return nil, err
 	}
+	if err := w.startBalancers(); err != nil {
+		return nil, err
+	}
 	w.complete = true
 	return w, nil
 }
@@ -179,6 +183,9 @@ func (w *world) alive() error {
 	if !w.controllers.alive() {
 		return w.controllers.diedError()
 	}
+	if w.balancers != nil && !w.balancers.alive() {
+		return w.balancers.diedError()
+	}
 	for _, n := range w.shared {
 		if err := n.proxyDied(); err != nil {
 			return err
@@ -200,9 +207,11 @@ func (w *world) stop() {
 		p.network.Close() // its cable goes with it, and nobody waits for that
 	}
 	w.dns.stop(w.lab.dir)
-	if w.controllers != nil {
-		w.controllers.kill()
-		w.lab.dir.forget(w.controllers)
+	for _, p := range []*process{w.controllers, w.balancers} {
+		if p != nil {
+			p.kill()
+			w.lab.dir.forget(p)
+		}
 	}
 	if w.server != nil {
 		w.server.stop()

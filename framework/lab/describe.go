@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"maps"
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -25,6 +26,10 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 		d.Capabilities = append(d.Capabilities, spec.ClusterDNS)
 		d.Components["coredns"] = strings.TrimPrefix(l.coreDNS, "v")
 	}
+	d.Declarations = map[spec.Declarable]string{spec.LoadBalancers: "none"}
+	if hasServiceController(l.binaries) {
+		d.Declarations[spec.LoadBalancers] = "service-controller"
+	}
 	if inGuest() {
 		d.Patience = guestPatience
 	}
@@ -48,7 +53,7 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 	if ipvsWorks() {
 		d.Capabilities = append(d.Capabilities, spec.IPVS)
 	}
-	d.Declarations = kubeProxyDeclarations(l.proxy.Mode)
+	maps.Copy(d.Declarations, kubeProxyDeclarations(l.proxy.Mode))
 }
 
 // kubeProxyDeclarations say what kube-proxy does where the specification leaves room (pkg/proxy of Kubernetes v1.37.1).

@@ -47,8 +47,8 @@ func (o *Options) Components() []Component {
 	})
 	if o.DataPlane {
 		c = append(c, ControllerManager)
-		if o.BinDir == "" { // a folder of the user's need not have it: there is then no cluster DNS
-			c = append(c, CoreDNS)
+		if o.BinDir == "" { // a folder of the user's need not have them: there is then no cluster DNS, and nobody makes load balancers
+			c = append(c, CoreDNS, ServiceController)
 		}
 		if o.Proxy.Command == "" {
 			c = append(c, KubeProxy)

@@ -33,8 +33,8 @@ var controlPlaneComponents = []Component{Etcd, APIServer}
 
 // pkg is the package to build, as seen from the temporary module.
 func (c Component) pkg() string {
-	if c == Etcd {
-		return "./etcd"
+	if c == Etcd || c == ServiceController {
+		return "./" + string(c)
 	}
 	return kubernetesModule + "/cmd/" + string(c)
 }

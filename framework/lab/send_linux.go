@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"sync"
@@ -13,8 +14,13 @@ import (
 // Send implements candidate.DataPlane: probes are sent from this process through sockets that were opened in the namespaces of the clients.
 func (d *dataPlane) Send(ctx context.Context, probes []candidate.Probe) ([][]candidate.Outcome, error) {
 	outcomes := make([][]candidate.Outcome, len(probes))
+	errs := make([]error, len(probes))
 	var sent sync.WaitGroup
 	for i, p := range probes {
+		if p.From.Balanced {
+			sent.Go(func() { outcomes[i], errs[i] = d.sendBalanced(ctx, p) })
+			continue
+		}
 		namespace, source, err := d.source(p.From, p.To.Addr())
 		if err != nil {
 			return nil, fmt.Errorf("probe from the %s: %w", p.From, err)
@@ -22,7 +28,7 @@ func (d *dataPlane) Send(ctx context.Context, probes []candidate.Probe) ([][]can
 		sent.Go(func() { outcomes[i] = d.prober.Send(ctx, namespace.Do, p, source) })
 	}
 	sent.Wait()
-	return outcomes, nil
+	return outcomes, errors.Join(errs...)
 }
 
 // source is where a client's sockets are and the address that they have; an invalid address leaves it to the kernel.

@@ -258,8 +258,10 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *Lab, error) {
 		Version: l.binaries.Version, URL: job.URL, NodePorts: r.nodePorts.String(), Dir: l.dir.path, Kubeconfig: l.dir.file("kubeconfig"),
 		Servers: []ProcessIdentity{self()}, ServiceCIDRs: r.list(), Path: w.path, NodesKubeconfig: w.kubeconfig, Proxy: l.Describe().Components["proxy"],
 	}
-	for _, p := range []*process{l.etcd.process, w.server.process, w.controllers} {
-		run.Servers = append(run.Servers, ProcessIdentity{p.pid, p.started})
+	for _, p := range []*process{l.etcd.process, w.server.process, w.controllers, w.balancers} {
+		if p != nil {
+			run.Servers = append(run.Servers, ProcessIdentity{p.pid, p.started})
+		}
 	}
 	for _, n := range w.shared {
 		run.Nodes = append(run.Nodes, n.described())

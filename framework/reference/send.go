@@ -81,16 +81,24 @@ func (d *dataPlane) Send(ctx context.Context, probes []candidate.Probe) ([][]can
 	began, ended := d.now, d.now
 	for i := range probes {
 		p := &probes[i]
-		from, err := d.sender(p.From)
-		if err != nil {
-			return nil, err
+		var from sender
+		var err error
+		if !p.From.Balanced {
+			if from, err = d.sender(p.From); err != nil {
+				return nil, err
+			}
 		}
 		d.now = began // probes are sent at the same time
 		for k := range max(1, p.Count) {
 			if k > 0 && p.Interval > 0 {
 				d.pass(p.Interval)
 			}
-			o := d.shoot(p, &from)
+			var o candidate.Outcome
+			if !p.From.Balanced {
+				o = d.shoot(p, &from)
+			} else if o, err = d.shootBalanced(*p, k); err != nil {
+				return nil, err
+			}
 			o.Start = d.now
 			outcomes[i] = append(outcomes[i], o)
 		}

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/absent"
@@ -42,6 +43,8 @@ type world struct {
 	external candidate.ExternalAddresses
 	idle     candidate.IdlePods[*pod]
 	told     map[string]*corev1.Service // to containers, for a fault
+
+	balancers balancers
 }
 
 // host is a node of the world.
@@ -67,6 +70,7 @@ func newWorld(server *apiserver.Server, faults fault.Set, without absent.Set, se
 	w := &world{
 		server: server, faults: faults, absent: without, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: rand.New(rand.NewPCG(seed, 2)), nodes: map[string]*host{},
 		pods: map[candidate.PodName]*pod{}, byAddr: map[netip.Addr]*pod{}, indexes: map[int]bool{}, told: map[string]*corev1.Service{},
+		balancers: balancers{of: map[types.UID]*balancer{}, foreign: map[types.UID]bool{}},
 	}
 	for i, zone := range sharedZones {
 		h, err := w.addNode(candidate.Node{Name: fmt.Sprintf("node-%d", i+1), Zone: zone}, false)
@@ -155,6 +159,9 @@ func (w *world) current() *proxy.Objects {
 		return w.objects
 	}
 	version, services, slices := w.server.ProxySnapshot()
+	for tries := 0; tries < 3 && w.balance(services); tries++ {
+		version, services, slices = w.server.ProxySnapshot()
+	}
 	services, slices = proxy.Without(w.absent, services, slices)
 	ranges := w.server.ServiceRanges()
 	if w.faults.On(fault.NFTablesRangeNotAdded) {

@@ -34,6 +34,9 @@ const (
 	Hairpin Declarable = "hairpin"
 	// HostAccess is whether processes in the host network of a node reach Services: "served" or "not-served".
 	HostAccess Declarable = "host-access"
+	// LoadBalancers is who makes load balancers for Services that name no class: the "service-controller" of a cloud provider, an implementation that works in
+	// "another-way", or nobody ("none").
+	LoadBalancers Declarable = "load-balancers"
 )
 
 // Declarables are the values that each declaration can have.
@@ -51,4 +54,5 @@ var Declarables = map[Declarable][]string{
 	NodePortLoopback:              {"served", "not-served"},
 	Hairpin:                       {"every-address", "cluster-ip", "not-served"},
 	HostAccess:                    {"served", "not-served"},
+	LoadBalancers:                 {"service-controller", "another-way", "none"},
 }

@@ -582,6 +582,10 @@ const (
 	ProxyLoadBalancerIPProvider              ID = "proxy-loadbalancer-ip-provider"
 	ProxyLoadBalancerClassDefault            ID = "proxy-loadbalancer-class-default"
 	ProxyLoadBalancerClassIgnored            ID = "proxy-loadbalancer-class-ignored"
+	ProxyLoadBalancerCleanupFinalizer        ID = "proxy-loadbalancer-cleanup-finalizer"
+	ProxyLoadBalancerCleanupDeletion         ID = "proxy-loadbalancer-cleanup-deletion"
+	ProxyLoadBalancerCleanupType             ID = "proxy-loadbalancer-cleanup-type"
+	ProxyLoadBalancerNodeExclusion           ID = "proxy-loadbalancer-node-exclusion"
 
 	// proxy-modes.yaml
 
@@ -693,6 +697,7 @@ const (
 	ProxyServiceProxyName          ID = "proxy-service-proxy-name"
 	ProxyFinalizerKeepsTraffic     ID = "proxy-finalizer-keeps-traffic"
 	ProxyScale                     ID = "proxy-scale"
+	ProxyManyServices              ID = "proxy-many-services"
 	ProxyDualStackAddresses        ID = "proxy-dual-stack-addresses"
 	ProxyDualStackNodePorts        ID = "proxy-dual-stack-node-ports"
 	ProxyDualStackPolicies         ID = "proxy-dual-stack-policies"

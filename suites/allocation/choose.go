@@ -52,7 +52,7 @@ func createOnChosen(ctx context.Context, cp *check.ControlPlane, cidr netip.Pref
 		}
 		tried = append(tried, ip)
 	}
-	used := addressesInUse(ctx, cp, cidr)
+	used := cp.AddressesInUse(ctx, cidr)
 	if !slices.ContainsFunc(tried, func(ip netip.Addr) bool { return !used[ip] }) {
 		check.Abort("%d addresses of %s chosen at random are all in use: the range has no room for this check", attempts, cidr)
 	}

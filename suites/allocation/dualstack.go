@@ -144,7 +144,7 @@ func leaveFree(ctx context.Context, cp *check.ControlPlane, family corev1.IPFami
 		a := cp.Create(ctx, check.Service(cp.Name("refused"), check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack), check.WithClusterIPs(with(free)...)))
 		Expect(a).To(check.BeRefused())
 		next := cp.Create(ctx, check.Service(cp.Name("next"), check.WithFamilies(family), check.WithClusterIP(free)))
-		if !next.Accepted() && addressesInUse(ctx, cp, cidr)[netip.MustParseAddr(free)] {
+		if !next.Accepted() && cp.AddressesInUse(ctx, cidr)[netip.MustParseAddr(free)] {
 			continue // another Service happens to have the address
 		}
 		Expect(next).To(check.BeAccepted(), "%s was named in a create that was refused because of its other address", free)

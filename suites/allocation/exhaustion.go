@@ -89,7 +89,7 @@ var _ = ginkgo.Describe("exhaustion", func() {
 func exhaust(ctx context.Context, cp *check.ControlPlane) []*corev1.Service {
 	ginkgo.GinkgoHelper()
 	b := check.BandsOf(cp.CIDR())
-	used := addressesInUse(ctx, cp, cp.CIDR())
+	used := cp.AddressesInUse(ctx, cp.CIDR())
 	var all []*corev1.Service
 	for addr := b.First; addr.Compare(b.Last) <= 0; addr = addr.Next() {
 		if !used[addr] {

@@ -10,7 +10,6 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/check"
 )
@@ -40,7 +39,7 @@ const (
 // upper band several clients do so at a time: as long as addresses of the upper band are left, the order does not matter.
 func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 	ginkgo.GinkgoHelper()
-	f := &fill{cidr: cp.CIDR(), bands: check.BandsOf(cp.CIDR()), before: addressesInUse(ctx, cp, cp.CIDR())}
+	f := &fill{cidr: cp.CIDR(), bands: check.BandsOf(cp.CIDR()), before: cp.AddressesInUse(ctx, cp.CIDR())}
 	if f.bands.Usable.Cmp(big.NewInt(largestFill)) > 0 {
 		ginkgo.Skip("the range " + f.cidr.String() + " is too large to be filled")
 	}
@@ -161,22 +160,6 @@ func (f *fill) beComplete() {
 	ginkgo.GinkgoHelper()
 	free := f.freeIn(check.Upper) + f.freeIn(check.Lower)
 	Expect(f.all()).To(HaveLen(free), "addresses handed out of %s, which has %s to give, %d of them in use before", f.cidr, f.bands.Usable, len(f.before))
-}
-
-// addressesInUse are the cluster IPs of all Services that lie in a range.
-func addressesInUse(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefix) map[netip.Addr]bool {
-	ginkgo.GinkgoHelper()
-	list, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	check.Must(err)
-	used := map[netip.Addr]bool{}
-	for i := range list.Items {
-		for _, ip := range list.Items[i].Spec.ClusterIPs {
-			if addr, err := netip.ParseAddr(ip); err == nil && cidr.Contains(addr) {
-				used[addr] = true
-			}
-		}
-	}
-	return used
 }
 
 // clusterIP is the address in an answer; it is invalid, and belongs to no range, where there is none.

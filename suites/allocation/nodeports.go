@@ -129,7 +129,7 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 
 	check.It(spec.AllocNodePortConcurrentDynamic, "gives 32 clients at a time a node port each",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			needNodePorts(ctx, cp, racers)
+			cp.NeedNodePorts(ctx, racers)
 			answers := make([]check.Answer, racers)
 			check.Concurrently(racers, func(i int) { answers[i] = cp.Create(ctx, check.Service(cp.Name("racer"), manyPorts(1))) })
 			first, last := cp.NodePorts()

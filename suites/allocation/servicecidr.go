@@ -92,7 +92,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			refuseTaken(ctx, cp, a.Service.Spec.ClusterIP)
 			inner := cp.Arrange(ctx, check.Service("inner", check.WithClusterIP("10.96.0.9")))
 			refuseTaken(ctx, cp, inner.Spec.ClusterIP)
-			used := addressesInUse(ctx, cp, cp.CIDR())
+			used := cp.AddressesInUse(ctx, cp.CIDR())
 			used[netip.MustParseAddr("10.96.0.30")] = true
 			for range 30 - len(used) {
 				addr := clusterIP(createOnceAdded(ctx, cp, check.Service(cp.Name("dynamic"))))

@@ -50,7 +50,7 @@ var _ = ginkgo.Describe("two API servers on one storage", func() {
 	check.It(spec.AllocRecordShared, "hand out each address once while clients of both fill the range", check.Exclusive(), check.OnServiceCIDR(shared),
 		func(ctx context.Context, first *check.ControlPlane) {
 			servers := []*check.ControlPlane{first, first.Another(ctx, nil)}
-			free := int(check.BandsOf(first.CIDR()).Usable.Int64()) - len(addressesInUse(ctx, first, first.CIDR()))
+			free := int(check.BandsOf(first.CIDR()).Usable.Int64()) - len(first.AddressesInUse(ctx, first.CIDR()))
 			answers := make([]check.Answer, free)
 			check.Concurrently(free, func(i int) {
 				cp := servers[i%2]

@@ -91,7 +91,7 @@ var _ = ginkgo.Describe("static assignment", func() {
 	check.It(spec.AllocStaticWholeLowerBand, "assigns every address of the lower band but that of the Service kubernetes", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/27"),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			b := check.BandsOf(cp.CIDR())
-			used := addressesInUse(ctx, cp, cp.CIDR())
+			used := cp.AddressesInUse(ctx, cp.CIDR())
 			for addr := b.First; addr.Compare(b.StaticLast) <= 0; addr = addr.Next() {
 				if !used[addr] {
 					Expect(cp.Create(ctx, check.Service(cp.Name("lower"), check.WithClusterIP(addr.String())))).To(check.BeAccepted())

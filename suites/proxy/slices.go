@@ -25,7 +25,12 @@ import (
 // when it is asked to: the demand is then looked at once.
 func converge(ctx context.Context, net *check.Network, what string, demand func(g Gomega)) {
 	ginkgo.GinkgoHelper()
-	bound := check.ConvergenceBound
+	convergeWithin(ctx, net, what, check.ConvergenceBound, demand)
+}
+
+// convergeWithin is converge with a bound of its own.
+func convergeWithin(ctx context.Context, net *check.Network, what string, bound time.Duration, demand func(g Gomega)) {
+	ginkgo.GinkgoHelper()
 	if net.Has(spec.VirtualClock) {
 		net.Pass(ctx, bound)
 		bound = time.Nanosecond

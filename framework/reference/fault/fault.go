@@ -19,6 +19,8 @@ type Fault struct {
 	Description string `json:"description"`
 	// Breaks are the requirements that an implementation with this bug does not meet; never empty.
 	Breaks []spec.ID `json:"breaks"`
+	// Slow says that only slow checks can catch it.
+	Slow bool `json:"slow,omitempty"`
 }
 
 var registry = map[string]*Fault{}
@@ -34,6 +36,13 @@ func New(name, description string, breaks ...spec.ID) *Fault {
 	}
 	f := &Fault{Name: name, Description: description, Breaks: breaks}
 	registry[name] = f
+	return f
+}
+
+// NewSlow registers a fault that only slow checks can catch.
+func NewSlow(name, description string, breaks ...spec.ID) *Fault {
+	f := New(name, description, breaks...)
+	f.Slow = true
 	return f
 }
 

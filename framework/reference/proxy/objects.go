@@ -88,8 +88,9 @@ func NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv
 		}
 	}
 	services = o.withFormer(services, earlier)
+	endpoints := 0
 	for _, svc := range services {
-		if !o.proxied(svc) {
+		if !o.proxied(svc) || len(o.services) == fewServices && o.faults.On(fault.ServicesBeyondTable) {
 			continue
 		}
 		s := &service{Service: svc}
@@ -97,6 +98,9 @@ func NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv
 		for _, p := range svc.Spec.Ports {
 			sp := &servicePort{service: s, port: p}
 			o.join(sp, bySvc[svc.Namespace+"/"+svc.Name], earlier)
+			if endpoints += len(sp.v4); endpoints > fewEndpoints && o.faults.On(fault.EndpointsBeyondTable) {
+				sp.v4 = sp.v4[:min(1, len(sp.v4))]
+			}
 			s.ports = append(s.ports, sp)
 			o.announce(sp)
 		}
@@ -107,6 +111,12 @@ func NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv
 	o.keepHealths(earlier)
 	return o
 }
+
+// Beyond these numbers faults begin.
+const (
+	fewServices  = 500
+	fewEndpoints = 5000
+)
 
 // keepHealths is where faults keep health check node ports open that were open earlier.
 func (o *Objects) keepHealths(earlier *Objects) {

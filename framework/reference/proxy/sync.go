@@ -125,7 +125,9 @@ func (n *Node) Advance(now time.Time, current *Objects) {
 		return
 	}
 	if !n.Own {
-		n.program(now, current)
+		if len(current.services) <= fewServices || now.Sub(n.lastSync) >= 2*time.Minute || !n.faults.On(fault.LateAmongMany) {
+			n.program(now, current)
+		}
 		return
 	}
 	if n.cutOff && n.programmed != nil {

@@ -1,0 +1,21 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// Bugs of who makes load balancers.
+var (
+	BalancersNeverMade = New("load-balancers-never-made", "No load balancer is made for a Service of type LoadBalancer.",
+		spec.ProxyLoadBalancerCreated, spec.ProxyLoadBalancerClassDefault, spec.ProxyLoadBalancerCleanupFinalizer)
+	BalancersOfAnyClass = New("load-balancers-of-any-class", "The default implementation makes load balancers for Services of every class.",
+		spec.ProxyLoadBalancerClassIgnored)
+	BalancerFinalizerMissing = New("load-balancer-finalizer-missing", "A Service with a load balancer has no finalizer that has it cleaned up.",
+		spec.ProxyLoadBalancerCleanupFinalizer)
+	BalancerFinalizerStays = New("load-balancer-finalizer-stays", "A deleted Service keeps the finalizer of its load balancer.",
+		spec.ProxyLoadBalancerCleanupDeletion)
+	BalancerLeftBehind = New("load-balancer-left-behind", "The finalizer of a load balancer is taken away while the load balancer is still there.",
+		spec.ProxyLoadBalancerCleanupDeletion)
+	BalancerOutlivesType = New("load-balancer-outlives-type", "A Service that becomes another type keeps the load balancer and its finalizer.",
+		spec.ProxyLoadBalancerCleanupType)
+	BalancerUsesExcluded = New("load-balancer-uses-excluded-nodes", "Load balancers use nodes that are excluded from them.",
+		spec.ProxyLoadBalancerNodeExclusion)
+)

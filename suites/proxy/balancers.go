@@ -1,0 +1,187 @@
+package proxy
+
+import (
+	"context"
+	"net/http"
+	"net/netip"
+	"time"
+
+	"github.com/onsi/ginkgo/v2"
+	. "github.com/onsi/gomega"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+const (
+	// balancersBound is how long a load balancer may take to come, to follow a change or to go: clouds take minutes, and no document names a time.
+	balancersBound    = 3 * time.Minute
+	balancersTimeout  = 15 * time.Minute
+	serviceController = "service-controller"
+)
+
+// ofBalancers makes the type LoadBalancer, and leaves the Service to the default implementation. It has one port: not all of them serve several protocols.
+func ofBalancers(name string, options ...check.ServiceOption) *corev1.Service {
+	port := check.WithPorts(check.Port("tcp", corev1.ProtocolTCP, exposedPort, check.BackendPort))
+	return check.Service(name, append([]check.ServiceOption{port, check.OfType(corev1.ServiceTypeLoadBalancer)}, options...)...)
+}
+
+// needBalancers skips the check unless somebody is declared to make load balancers.
+func needBalancers(net *check.Network) {
+	ginkgo.GinkgoHelper()
+	if declared := net.Declared(spec.LoadBalancers); declared == "" || declared == "none" {
+		ginkgo.Skip("it is judged where load-balancers is declared, to be " + serviceController + " or another-way")
+	}
+}
+
+// eventually demands something of the Service within the bound for load balancers.
+func eventually(ctx context.Context, net *check.Network, svc *corev1.Service, what string, demand func(g Gomega, now *corev1.Service)) {
+	ginkgo.GinkgoHelper()
+	convergeWithin(ctx, net, what, balancersBound, func(g Gomega) {
+		a := net.Get(ctx, svc.Name)
+		g.Expect(a).To(check.BeAccepted())
+		demand(g, a.Service)
+	})
+}
+
+// balancerOf waits for the load balancer of a Service and returns its addresses: of the ingress points that have one. It shows each Service that has ingress
+// points to see. That there is a load balancer decides proxy-loadbalancer-created, and what else it is to decide.
+func balancerOf(ctx context.Context, net *check.Network, svc *corev1.Service, see func(now *corev1.Service), deciding ...spec.ID) (addresses []netip.Addr) {
+	ginkgo.GinkgoHelper()
+	check.Deciding(func() {
+		eventually(ctx, net, svc, "a Service of type LoadBalancer is created", func(g Gomega, now *corev1.Service) {
+			g.Expect(now.Status.LoadBalancer.Ingress).NotTo(BeEmpty(), "ingress points of Service %s", now.Name)
+			for _, in := range now.Status.LoadBalancer.Ingress {
+				if a, err := netip.ParseAddr(in.IP); err == nil {
+					addresses = append(addresses, a)
+				}
+			}
+			if see != nil {
+				see(now)
+			}
+		})
+	}, append(deciding, spec.ProxyLoadBalancerCreated)...)
+	return addresses
+}
+
+// throughBalancer are calls to the addresses through the load balancer that has them.
+func throughBalancer(addresses []netip.Addr, want check.Want) []check.Case {
+	if len(addresses) == 0 {
+		ginkgo.Skip("the load balancer is known by a host name only, and what it serves is judged by its address")
+	}
+	var cases []check.Case
+	for _, a := range addresses {
+		cases = append(cases, check.Case{From: check.Balanced(), To: exposedAt(a), Want: want})
+	}
+	return cases
+}
+
+// withoutBalancer demands that no shot is answered by one of the pods. That the client is answered at all is shown by another case.
+func withoutBalancer(pods ...candidate.Pod) check.Want {
+	want := notBy(pods...)
+	want.Silent = false
+	return want
+}
+
+var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
+	check.It(spec.ProxyLoadBalancerCreated, "leads to its endpoints", check.Also(spec.ProxyLoadBalancerClassDefault), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			needBalancers(net)
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, ofBalancers("app"))
+			addresses := balancerOf(ctx, net, svc, nil, spec.ProxyLoadBalancerClassDefault)
+			check.Deciding(func() {
+				net.ExpectWithin(ctx, "its load balancer is made", balancersBound, throughBalancer(addresses, check.AnsweredByEach(pods...))...)
+			}, spec.ProxyLoadBalancerCreated)
+		})
+
+	check.It(spec.ProxyLoadBalancerClassIgnored, "is not made by the default implementation where the Service names a class of another one", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			needBalancers(net)
+			classed := net.Expose(ctx, ofBalancers("classed", balanced()))
+			plain := net.Expose(ctx, ofBalancers("plain")) // it shows that the implementation has come to later Services
+			balancerOf(ctx, net, plain, nil)
+			check.Deciding(func() {
+				now := net.Get(ctx, classed.Name)
+				Expect(now).To(check.BeAccepted())
+				Expect(now.Service.Status.LoadBalancer.Ingress).To(BeEmpty(), "ingress points of a Service of class %s", *classed.Spec.LoadBalancerClass)
+				Expect(now.Service.Finalizers).NotTo(ContainElement(candidate.BalancerCleanup), "finalizers of a Service of class %s", *classed.Spec.LoadBalancerClass)
+			}, spec.ProxyLoadBalancerClassIgnored)
+		})
+
+	check.It(spec.ProxyLoadBalancerCleanupFinalizer, "is never there without the finalizer that has it cleaned up", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.LoadBalancers, serviceController)
+			svc := net.Expose(ctx, ofBalancers("app"))
+			var seen *corev1.Service
+			balancerOf(ctx, net, svc, func(now *corev1.Service) { seen = now })
+			check.Deciding(func() {
+				Expect(seen.Finalizers).To(ContainElement(candidate.BalancerCleanup), "finalizers of the Service when it was first seen with ingress points")
+			}, spec.ProxyLoadBalancerCleanupFinalizer)
+		})
+
+	check.It(spec.ProxyLoadBalancerCleanupDeletion, "is cleaned up before the Service is gone", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.LoadBalancers, serviceController)
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			held := net.Expose(ctx, ofBalancers("held", selecting("app"), check.With(func(s *corev1.Service) { s.Finalizers = []string{keeping} })))
+			stays := net.Expose(ctx, ofBalancers("stays", selecting("app")))
+			gone, left := balancerOf(ctx, net, held, nil), balancerOf(ctx, net, stays, nil)
+			served := throughBalancer(left, check.AnsweredBy(pods...))
+			check.Deciding(func() {
+				net.ExpectWithin(ctx, "load balancers are made", balancersBound, append(throughBalancer(gone, check.AnsweredBy(pods...)), served...)...)
+			}, spec.ProxyLoadBalancerCreated)
+			check.Deciding(func() {
+				net.Unexpose(ctx, held.Name)
+				eventually(ctx, net, held, "the Service is deleted, and held by another finalizer", func(g Gomega, now *corev1.Service) {
+					g.Expect(now.Finalizers).To(ConsistOf(keeping), "finalizers of a Service that is being deleted")
+				})
+				net.ExpectNow(ctx, "the finalizer "+candidate.BalancerCleanup+" is gone", append(throughBalancer(gone, withoutBalancer(pods...)), served...)...)
+				net.LetGo(ctx, held.Name)
+				net.Unexpose(ctx, stays.Name)
+				convergeWithin(ctx, net, "a Service with a load balancer is deleted", balancersBound, func(g Gomega) {
+					g.Expect(net.Get(ctx, stays.Name).Code).To(Equal(http.StatusNotFound), "answer to a request for the Service")
+				})
+			}, spec.ProxyLoadBalancerCleanupDeletion)
+		})
+
+	check.It(spec.ProxyLoadBalancerCleanupType, "goes when the Service becomes another type", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.LoadBalancers, serviceController)
+			svc := net.Expose(ctx, ofBalancers("app"))
+			balancerOf(ctx, net, svc, nil)
+			net.Change(ctx, svc.Name, `{"spec":{"type":"`+string(corev1.ServiceTypeClusterIP)+`"}}`)
+			check.Deciding(func() {
+				eventually(ctx, net, svc, "its type becomes ClusterIP", func(g Gomega, now *corev1.Service) {
+					g.Expect(now.Finalizers).NotTo(ContainElement(candidate.BalancerCleanup), "finalizers")
+					g.Expect(now.Status.LoadBalancer.Ingress).To(BeEmpty(), "ingress points")
+				})
+			}, spec.ProxyLoadBalancerCleanupType)
+		})
+
+	check.It(spec.ProxyLoadBalancerNodeExclusion, "leaves nodes out that are excluded from load balancers", check.Long(), check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.LoadBalancers, serviceController)
+			own := net.AddNode(ctx, candidate.ProxyConfiguration{}).Name
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2), own)
+			others := pods[:3]
+			svc := net.Expose(ctx, ofBalancers("app", externalLocal)) // each node serves its own pod
+			addresses := balancerOf(ctx, net, svc, nil)
+			all := throughBalancer(addresses, check.AnsweredByEach(pods...))
+			check.Deciding(func() { net.ExpectWithin(ctx, "its load balancer is made", balancersBound, all...) }, spec.ProxyLoadBalancerCreated)
+			label := func(value string) {
+				ginkgo.GinkgoHelper()
+				patch := `{"metadata":{"labels":{"` + corev1.LabelNodeExcludeBalancers + `":` + value + `}}}`
+				check.Must(candidate.Patch(ctx, net.Client().CoreV1().Nodes(), own, types.MergePatchType, patch))
+			}
+			check.Deciding(func() {
+				label(`""`)
+				net.ExpectWithin(ctx, "a node is excluded from load balancers", balancersBound, throughBalancer(addresses, exactlyBy(len(pods), others...))...)
+				label(`null`)
+				net.ExpectWithin(ctx, "the node is no longer excluded", balancersBound, all...)
+			}, spec.ProxyLoadBalancerNodeExclusion)
+		})
+})
