@@ -7,7 +7,7 @@
 # The folders of an agent (/run/cilium, /var/lib/cilium, the BPF file system) are those of its node. The agent sees them in a mount namespace of its own.
 set -euo pipefail
 action=$1 kubeconfig=$2 node=$3
-state=/run/cilium-nodes/$node
+state=$CILIUM_STATE/$node
 case $action in
 setup)
   mkdir -p "$state"/{bpf,run,lib}
@@ -30,7 +30,7 @@ start)
     CILIUM_MOUNTS=private exec unshare -m --propagation private "$0" "$@"
   fi
   export PATH=/usr/lib/llvm-19/bin:$PATH
-  mkdir -p /run/cilium /var/lib
+  mkdir -p /run/cilium
   mount --bind "$state/run" /run/cilium
   mount --bind "$state/bpf" /sys/fs/bpf
   mkdir -p /run/cilium/cgroup
