@@ -11,13 +11,11 @@ import (
 	"github.com/service-conformance/conformance/framework/lab/network"
 )
 
-// readyAttempt bounds one call of a proxy-ready command, tearDownTimeout one of a node-teardown or pod-teardown command,
-// podSetupTimeout one of a pod-setup command.
+// readyAttempt bounds one call of a proxy-ready command, tearDownTimeout one of a node-teardown or pod-teardown command.
 const (
 	readyAttempt    = 10 * time.Second
 	readyPause      = 100 * time.Millisecond
 	tearDownTimeout = time.Minute
-	podSetupTimeout = time.Minute
 )
 
 // command runs a command of the user's in the network namespace of the node; what it says goes to the log of the proxy.
@@ -94,7 +92,7 @@ func (n *node) setUpPod(p *network.Pod) (bool, error) {
 	if command == "" || !n.proxyState().Running {
 		return false, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), podSetupTimeout, fmt.Errorf("no end after %s", podSetupTimeout))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), startTimeout, fmt.Errorf("no end after %s", startTimeout))
 	defer cancel()
 	if err := n.command(ctx, fill(command, "{pod-interface}", p.Interface())); err != nil {
 		return false, fmt.Errorf("pod-setup command on %s: %w; its log ends with: %s", n.name, errors.Join(err, context.Cause(ctx)), logTail(n.file(".log"), 3))

@@ -46,7 +46,7 @@ start)
     --ipam=delegated-plugin --local-router-ipv4=169.254.23.1 --local-router-ipv6=fe80::cafe \
     --enable-endpoint-routes=true --cni-external-routing=true --enable-local-node-route=false --disable-endpoint-crd=true \
     --enable-envoy-config=false --enable-l7-proxy=false --enable-policy=never --enable-hubble=false \
-    --api-rate-limit=endpoint-create=auto-adjust:false,rate-limit:100/s,rate-burst:100,parallel-requests:4,max-wait-duration:1m \
+    --api-rate-limit=endpoint-create=auto-adjust:false,rate-limit:100/s,rate-burst:100,parallel-requests:4,max-wait-duration:5m \
     --enable-health-checking=false --enable-endpoint-health-checking=false \
     --cgroup-root=/run/cilium/cgroup --state-dir=/run/cilium --lib-dir="$state/lib" --bpf-root=/sys/fs/bpf
   ;;
