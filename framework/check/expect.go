@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -513,6 +514,21 @@ func matrixOf(what string, within time.Duration, held int, cases []Case, outcome
 	return strings.TrimRight(b.String(), "\n")
 }
 
+// shortBody is how long the body of an HTTP answer may be to stand in a matrix.
+const shortBody = 200
+
+// describeHTTP is the code of an answer, and what a load balancer reads in it.
+func describeHTTP(a *candidate.HTTPAnswer) string {
+	text := fmt.Sprintf("HTTP %d", a.Code)
+	if weight := http.Header(a.Header).Get("X-Load-Balancing-Endpoint-Weight"); weight != "" {
+		text += ", weight " + weight
+	}
+	if body := strings.Join(strings.Fields(a.Body), " "); body != "" && len(body) <= shortBody {
+		text += ", " + body
+	}
+	return text
+}
+
 // describe sums outcomes up: "12 answered by a-1 (from 10.0.0.1, port 8080), 3 dropped".
 func describe(outcomes []candidate.Outcome) string {
 	count := map[string]int{}
@@ -521,7 +537,7 @@ func describe(outcomes []candidate.Outcome) string {
 		text := string(o.Result)
 		switch {
 		case o.HTTP != nil && o.Pod.Name == "":
-			text = fmt.Sprintf("HTTP %d", o.HTTP.Code)
+			text = describeHTTP(o.HTTP)
 		case byStranger(o):
 			text = "answered by a stranger"
 		case o.Result == candidate.Answered:

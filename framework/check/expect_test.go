@@ -32,6 +32,9 @@ func TestDescribeSumsOutcomesUp(t *testing.T) {
 		"1× by a on 8080, seen from 10.0.0.1": {by("a")},
 		"3× dropped, 2× by a on 8080, seen from 10.0.0.1, 1× refused": {by("a"), dropped, refused, dropped, by("a"), dropped},
 		"2× HTTP 503, 1× dropped":                                     {httpCode(503), dropped, httpCode(503)},
+		`1× HTTP 200, weight 4, {"localEndpoints": 4}`: {{Result: candidate.Answered, HTTP: &candidate.HTTPAnswer{
+			Code: 200, Header: http.Header{"X-Load-Balancing-Endpoint-Weight": {"4"}}, Body: "{\"localEndpoints\":\n 4}\n"}}},
+		"1× HTTP 404": {{Result: candidate.Answered, HTTP: &candidate.HTTPAnswer{Code: 404, Body: strings.Repeat("x", shortBody+1)}}},
 		"1× by a on 8080, seen from 10.0.0.1, 1× by b on 8080, seen from 10.0.0.1, 1× by c on 8080, seen from 10.0.0.1, " +
 			"1× by d on 8080, seen from 10.0.0.1, 1× refused, 1× dropped, 2 more kinds": kinds,
 	} {

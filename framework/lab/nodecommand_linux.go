@@ -11,13 +11,11 @@ import (
 	"github.com/service-conformance/conformance/framework/lab/network"
 )
 
-// readyAttempt bounds one call of a proxy-ready command, tearDownTimeout one of a node-teardown command.
+// readyAttempt bounds one call of a proxy-ready command, tearDownTimeout one of a node-teardown or pod-teardown command.
 const (
 	readyAttempt    = 10 * time.Second
 	readyPause      = 100 * time.Millisecond
 	tearDownTimeout = time.Minute
-	// podSetupTimeout bounds one call of a pod-setup command.
-	podSetupTimeout = time.Minute
 )
 
 // command runs a command of the user's in the network namespace of the node; what it says goes to the log of the proxy.
@@ -88,18 +86,18 @@ func (n *node) waitReady(ctx context.Context) error {
 	}
 }
 
-// setUpPod tells who plugs pods in of a new one. A node without a proxy has nobody.
-func (n *node) setUpPod(p *network.Pod) error {
+// setUpPod tells the proxy of a new pod, and reports whether it did. A node without a proxy has nobody to tell.
+func (n *node) setUpPod(p *network.Pod) (bool, error) {
 	command := n.world.lab.proxy.PodSetup
 	if command == "" || !n.proxyState().Running {
-		return nil
+		return false, nil
 	}
-	ctx, cancel := context.WithTimeoutCause(context.Background(), podSetupTimeout, fmt.Errorf("no end after %s", podSetupTimeout))
+	ctx, cancel := context.WithTimeoutCause(context.Background(), startTimeout, fmt.Errorf("no end after %s", startTimeout))
 	defer cancel()
 	if err := n.command(ctx, fill(command, "{pod-interface}", p.Interface())); err != nil {
-		return fmt.Errorf("pod-setup command on %s: %w; its log ends with: %s", n.name, errors.Join(err, context.Cause(ctx)), logTail(n.file(".log"), 3))
+		return false, fmt.Errorf("pod-setup command on %s: %w; its log ends with: %s", n.name, errors.Join(err, context.Cause(ctx)), logTail(n.file(".log"), 3))
 	}
-	return nil
+	return true, nil
 }
 
 // tearDownPod undoes setUpPod. What goes wrong goes with the pod: it is in the log.
@@ -110,5 +108,7 @@ func (n *node) tearDownPod(p *network.Pod) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), tearDownTimeout)
 	defer cancel()
-	_ = n.command(ctx, fill(command, "{pod-interface}", p.Interface()))
+	if err := n.command(ctx, fill(command, "{pod-interface}", p.Interface())); err != nil {
+		fmt.Fprintf(os.Stderr, "pod-teardown command on %s: %v; its log ends with: %s\n", n.name, err, logTail(n.file(".log"), 3))
+	}
 }

@@ -20,6 +20,8 @@ type pod struct {
 	candidate.Pod
 	node    *node
 	network *network.Pod // nil on the host network
+	// plugged is set while what the pod-setup command did stands.
+	plugged bool
 
 	mu      sync.Mutex
 	backend *traffic.Server // nil once it was killed
@@ -95,7 +97,7 @@ func (n *node) startPod(as candidate.Pod) (_ *pod, err error) {
 			return nil, err
 		}
 		p.Addresses = p.network.Addresses
-		if err := n.setUpPod(p.network); err != nil {
+		if p.plugged, err = n.setUpPod(p.network); err != nil {
 			return nil, err
 		}
 	}
@@ -236,7 +238,10 @@ func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
 func (p *pod) stop() {
 	p.kill()
 	if p.network != nil {
-		p.node.tearDownPod(p.network)
+		if p.plugged {
+			p.plugged = false
+			p.node.tearDownPod(p.network)
+		}
 		p.network.Remove()
 	}
 }

@@ -256,12 +256,25 @@ var _ = ginkgo.Describe("session affinity", func() {
 
 	check.It(spec.ProxyAffinityBackendLost, "moves the clients of a pod that is gone, and no others", check.Also(spec.ProxyAffinityClientIP),
 		func(ctx context.Context, net *check.Network) {
-			loseBackend(ctx, net, "a pod is gone", func(pod candidate.Pod) { net.Remove(ctx, pod) })
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
+			svc := net.Expose(ctx, exposed("app", sticky(), onNodePorts()))
+			loseBackend(ctx, net, svc, pods, "a pod is gone", func(pod candidate.Pod, _ []candidate.Pod) { net.Remove(ctx, pod) })
 		})
 
 	check.It(spec.ProxyAffinityBackendLost, "moves the clients of a pod that becomes unready, and no others", check.Also(spec.ProxyAffinityClientIP),
 		func(ctx context.Context, net *check.Network) {
-			loseBackend(ctx, net, "a pod becomes unready", func(pod candidate.Pod) { net.SetReady(ctx, pod, false) })
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
+			svc := net.Expose(ctx, exposed("app", sticky(), onNodePorts()))
+			loseBackend(ctx, net, svc, pods, "a pod becomes unready", func(pod candidate.Pod, _ []candidate.Pod) { net.SetReady(ctx, pod, false) })
+		})
+
+	check.It(spec.ProxyAffinityBackendLost, "moves the clients of a pod that another Service keeps, and no others", check.Also(spec.ProxyAffinityClientIP),
+		func(ctx context.Context, net *check.Network) {
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
+			keeper := net.Expose(ctx, exposed("keeper", withoutSelector()))
+			net.CreateSlice(ctx, net.Slice(keeper, pods...))
+			svc, endpoints := stickyService(ctx, net, "app", pods...)
+			loseBackend(ctx, net, svc, pods, "a pod leaves the Service", func(_ candidate.Pod, left []candidate.Pod) { endpoints(left...) })
 		})
 
 	check.It(spec.ProxyAffinityBackendAdded, "leaves clients where they are when endpoints are added",
@@ -276,22 +289,16 @@ var _ = ginkgo.Describe("session affinity", func() {
 		})
 })
 
-// loseBackend settles clients at three pods, takes one of these away and demands that its clients settle at the others; the rest stays.
-func loseBackend(ctx context.Context, net *check.Network, what string, lose func(candidate.Pod)) {
+// loseBackend settles clients at the pods of a Service, takes one of these away and demands that its clients settle at the others; the rest stays.
+func loseBackend(ctx context.Context, net *check.Network, svc *corev1.Service, pods []candidate.Pod, what string, lose func(pod candidate.Pod, left []candidate.Pod)) {
 	ginkgo.GinkgoHelper()
-	pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
-	svc := net.Expose(ctx, exposed("app", sticky(), onNodePorts()))
 	clients := crowd(net.Node(0))
 	chosen := settle(ctx, net, "the Service is created", fromEach(clients, onNode(net, 0, svc), corev1.ProtocolTCP), pods...)
-	lost := chosen[0]
-	var left []candidate.Pod
-	for _, pod := range pods {
-		if pod.PodName == lost {
-			lose(pod)
-		} else {
-			left = append(left, pod)
-		}
-	}
+	// The first pod also serves what tells that nodes are settled: one that is lost to every Service is another.
+	lost := chosen[max(slices.IndexFunc(chosen, func(pod candidate.PodName) bool { return pod != pods[0].PodName }), 0)]
+	k := slices.IndexFunc(pods, func(pod candidate.Pod) bool { return pod.PodName == lost })
+	left := slices.Delete(slices.Clone(pods), k, k+1)
+	lose(pods[k], left)
 	var movers, stayers []candidate.Client
 	var kept []candidate.PodName
 	for i, c := range clients {

@@ -60,6 +60,8 @@ var (
 		spec.ProxyTrafficDistributionLocalFirst)
 	DistributionInsideOnly = New("distribution-inside-only", "trafficDistribution is ignored for external traffic.",
 		spec.ProxyTrafficDistributionExternal, spec.ProxyTopologyHintsUsed)
+	HintsOfNodeByPlace = New("node-hints-by-place", "Where endpoints have hints for nodes, those on the client's node are preferred, whatever the hints say.",
+		spec.ProxyTopologyHintsUsed)
 	HintsUsedWhenIncomplete = New("incomplete-hints-used", "Hints are used although an endpoint has none.",
 		spec.ProxyTopologyHintsIncomplete)
 	HintsUsedWhenNoneFits = New("unfitting-hints-used", "Where no hint fits there are no endpoints.",

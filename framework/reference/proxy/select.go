@@ -140,10 +140,17 @@ func (n *Node) hinted(ready, all []*Endpoint) []*Endpoint {
 	if f.On(fault.HintsOfUnreadyCount) {
 		asked = all
 	}
+	forNode := func(e *Endpoint) bool { return len(e.nodes) > 0 }
+	if f.On(fault.HintsOfNodeByPlace) && slices.ContainsFunc(asked, forNode) {
+		if here := filter(ready, func(e *Endpoint) bool { return e.Node == n.Name }); len(here) > 0 {
+			return here
+		}
+		return ready
+	}
 	for _, by := range []struct {
 		has, fits func(*Endpoint) bool
 	}{
-		{func(e *Endpoint) bool { return len(e.nodes) > 0 }, func(e *Endpoint) bool { return slices.Contains(e.nodes, n.Name) }},
+		{forNode, func(e *Endpoint) bool { return slices.Contains(e.nodes, n.Name) }},
 		{func(e *Endpoint) bool { return len(e.zones) > 0 }, func(e *Endpoint) bool { return slices.Contains(e.zones, n.Zone) }},
 	} {
 		if !slices.ContainsFunc(asked, by.has) {

@@ -7,7 +7,7 @@
 # The folders of an agent (/run/cilium, /var/lib/cilium, the BPF file system) are those of its node. The agent sees them in a mount namespace of its own.
 set -euo pipefail
 action=$1 kubeconfig=$2 node=$3
-state=/run/cilium-nodes/$node
+state=$CILIUM_STATE/$node
 case $action in
 setup)
   mkdir -p "$state"/{bpf,run,lib}
@@ -30,7 +30,7 @@ start)
     CILIUM_MOUNTS=private exec unshare -m --propagation private "$0" "$@"
   fi
   export PATH=/usr/lib/llvm-19/bin:$PATH
-  mkdir -p /run/cilium /var/lib
+  mkdir -p /run/cilium
   mount --bind "$state/run" /run/cilium
   mount --bind "$state/bpf" /sys/fs/bpf
   mkdir -p /run/cilium/cgroup
@@ -46,7 +46,7 @@ start)
     --ipam=delegated-plugin --local-router-ipv4=169.254.23.1 --local-router-ipv6=fe80::cafe \
     --enable-endpoint-routes=true --cni-external-routing=true --enable-local-node-route=false --disable-endpoint-crd=true \
     --enable-envoy-config=false --enable-l7-proxy=false --enable-policy=never --enable-hubble=false \
-    --api-rate-limit=endpoint-create=auto-adjust:false,rate-limit:100/s,rate-burst:100,parallel-requests:4,max-wait-duration:1m \
+    --api-rate-limit=endpoint-create=auto-adjust:false,rate-limit:100/s,rate-burst:100,parallel-requests:4,max-wait-duration:5m \
     --enable-health-checking=false --enable-endpoint-health-checking=false \
     --cgroup-root=/run/cilium/cgroup --state-dir=/run/cilium --lib-dir="$state/lib" --bpf-root=/sys/fs/bpf
   ;;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Judges Cilium as the service proxy of the lab, with its eBPF on the nodes. Runs as root. Needs clang and llc of LLVM 19 (Debian: clang-19, llvm-19), kubectl,
-# iproute2 and a cgroup v2. Arguments go to `conformance run`.
+# Judges Cilium as the service proxy of the lab, with its eBPF on the nodes. Runs as root, one run at a time. Needs clang and llc of LLVM 19
+# (Debian: clang-19, llvm-19), kubectl, iproute2 and a cgroup v2. Arguments go to `conformance run`.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 version=v1.20.2
@@ -10,16 +10,26 @@ if [ "$(id -u)" != 0 ]; then
   echo "cilium: eBPF programs are loaded by root only: run this as root" >&2
   exit 64
 fi
-for program in clang-19 llc-19 kubectl ip tc; do
-  if ! PATH=$PATH:/usr/lib/llvm-19/bin command -v $program >/dev/null; then
-    echo "cilium: there is no program $program: install clang-19, llvm-19, kubernetes-client and iproute2" >&2
+for program in clang llc kubectl ip tc findmnt flock; do
+  if ! PATH=/usr/lib/llvm-19/bin:$PATH command -v $program >/dev/null; then
+    echo "cilium: there is no program $program: install clang-19, llvm-19, kubernetes-client, iproute2 and util-linux" >&2
     exit 64
   fi
 done
+unified=$(findmnt -n -o TARGET -t cgroup2 | head -1)
+if [ -z "$unified" ]; then
+  echo "cilium: no cgroup v2 is mounted, where Cilium hangs its load balancing of sockets" >&2
+  exit 64
+fi
 
 # The agent is built without BGP: one module that this needs is not served by the module proxy.
+mkdir -p "$home"
+exec 9>"$home/lock"
+if ! flock -n 9; then
+  echo "cilium: another run is under way: $home/lock" >&2
+  exit 64
+fi
 if ! [ -x "$home/cilium-agent" ]; then
-  mkdir -p "$home"
   source=$(go mod download -json "github.com/cilium/cilium@$version" | sed -n 's/^\t"Dir": "\(.*\)",\?$/\1/p')
   rm -rf "$home/src"
   cp -r "$source" "$home/src"
@@ -36,18 +46,33 @@ fi
 make -s build
 go build -o "$home/register" ./hack/candidates/cilium/register
 
-# The programs that translate addresses when a socket connects hang on a cgroup: everything of the run is in one of its own.
-unified=$(findmnt -n -o TARGET -t cgroup2 | head -1)
-cgroup=$unified/conformance-cilium-$$
+# All processes of the run are in one cgroup: on it hang the programs that translate when a socket connects, and by it what a killed run left is found.
+cgroup=$unified/conformance-cilium
+state=/run/conformance-cilium
 before=$unified$(sed -n 's/^0:://p' /proc/self/cgroup)
-mkdir "$cgroup"
+clean() {
+  echo $$ >"$before/cgroup.procs"
+  if [ -d "$cgroup" ]; then
+    echo 1 >"$cgroup/cgroup.kill"
+    for _ in {1..100}; do
+      rmdir "$cgroup" 2>/dev/null && break
+      sleep 0.1
+    done
+  fi
+  findmnt -n -r -o TARGET | { grep "^$state/" || true; } | xargs -r umount -l
+  rm -rf "$state"
+  rmdir --ignore-fail-on-non-empty /run/cilium 2>/dev/null || true
+}
+clean
+trap clean EXIT
+mkdir "$cgroup" "$state"
 echo $$ >"$cgroup/cgroup.procs"
-trap 'echo $$ >"$before/cgroup.procs"; rmdir "$cgroup"' EXIT
 
-node="CILIUM_HOME=$home CILIUM_CGROUP=$cgroup $PWD/hack/candidates/cilium/node.sh"
+node="env CILIUM_HOME=$home CILIUM_CGROUP=$cgroup CILIUM_STATE=$state $PWD/hack/candidates/cilium/node.sh"
 ready='exec 3<>/dev/tcp/127.0.0.1/10256; printf "GET /healthz HTTP/1.0\r\n\r\n" >&3; grep -q "^HTTP/1.. 200" <&3'
 bin/conformance run --tier lab --suite proxy --report-dir "${REPORT_DIR:-conformance-report}/cilium" \
   --implementation hack/candidates/cilium/implementation.yaml \
-  --node-setup "env $node setup {kubeconfig} {node}" --proxy-command "env $node start {kubeconfig} {node}" \
-  --node-teardown "env $node remove {kubeconfig} {node}" \
-  --pod-setup "env $node plug {kubeconfig} {node} {pod-interface}" --pod-teardown "env $node unplug {kubeconfig} {node} {pod-interface}" --proxy-ready "bash -c '$ready'" "$@"
+  --node-setup "$node setup {kubeconfig} {node}" --proxy-command "$node start {kubeconfig} {node}" \
+  --node-teardown "$node remove {kubeconfig} {node}" \
+  --pod-setup "$node plug {kubeconfig} {node} {pod-interface}" --pod-teardown "$node unplug {kubeconfig} {node} {pod-interface}" \
+  --proxy-ready "bash -c '$ready'" "$@" 9>&-

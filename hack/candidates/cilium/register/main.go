@@ -47,6 +47,9 @@ func run(ctx context.Context, action, socket, name string) error {
 	return newAgent(socket).call(ctx, http.MethodPut, path, e)
 }
 
+// patience is how long an agent may take: for its first pod it compiles programs.
+const patience = 5 * time.Minute
+
 // agent is the API of a Cilium agent.
 type agent struct{ http *http.Client }
 
@@ -54,7 +57,7 @@ func newAgent(socket string) *agent {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, "unix", socket)
 	}
-	return &agent{&http.Client{Timeout: time.Minute, Transport: &http.Transport{DialContext: dial}}}
+	return &agent{&http.Client{Timeout: patience, Transport: &http.Transport{DialContext: dial}}}
 }
 
 func (a *agent) call(ctx context.Context, method, path string, body any) error {
