@@ -137,7 +137,7 @@ func refuseTaken(ctx context.Context, cp *check.ControlPlane, ip string, options
 // takeAllButOne names every free address of a small range but one, which it returns. Whichever addresses are in use already may stay so.
 func takeAllButOne(ctx context.Context, cp *check.ControlPlane) string {
 	ginkgo.GinkgoHelper()
-	b, used := check.BandsOf(cp.CIDR()), addressesInUse(ctx, cp, cp.CIDR())
+	b, used := check.BandsOf(cp.CIDR()), cp.AddressesInUse(ctx, cp.CIDR())
 	var free []string
 	for addr := b.First; addr.Compare(b.Last) <= 0; addr = addr.Next() {
 		if !used[addr] {

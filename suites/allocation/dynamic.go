@@ -60,7 +60,7 @@ var _ = ginkgo.Describe("dynamic allocation", func() {
 	check.It(spec.AllocDynamicSkipsStatic, "hands out exactly what is not taken statically", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/27"),
 		check.Also(spec.AllocDynamicFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			used := addressesInUse(ctx, cp, cp.CIDR())
+			used := cp.AddressesInUse(ctx, cp.CIDR())
 			for _, ip := range []string{"10.96.0.2", "10.96.0.16", "10.96.0.17", "10.96.0.20", "10.96.0.21", "10.96.0.30"} {
 				if used[netip.MustParseAddr(ip)] {
 					continue

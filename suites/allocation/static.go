@@ -34,7 +34,7 @@ var _ = ginkgo.Describe("static assignment", func() {
 			if b.Usable.Cmp(big.NewInt(largestFill)) < 0 { // the last address of a larger range is a requirement of its own
 				edges = append(edges, b.Last)
 			}
-			used := addressesInUse(ctx, cp, cp.CIDR())
+			used := cp.AddressesInUse(ctx, cp.CIDR())
 			for _, addr := range edges {
 				if !addr.IsValid() || used[addr] { // no bands; or the address of the Service "kubernetes"
 					continue
