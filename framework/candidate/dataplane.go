@@ -268,6 +268,14 @@ const (
 	DropRealServers Interference = "drop real servers"
 	// AddRealServer adds an address where nobody listens as a real server of every virtual server of IPVS.
 	AddRealServer Interference = "add real server"
+	// AddVirtualServer gives every virtual server of IPVS at an address of IPv4 a twin at its TwinAddress.
+	AddVirtualServer Interference = "add virtual server"
 	// CutOff keeps what the API server sends from the node, for as long as there is the node: what its proxy does then it does of itself.
 	CutOff Interference = "cut off from the API server"
 )
+
+// TwinAddress is the address of IPv4 in 198.19.0.0/16, where nobody else is, that has the last two bytes of another one.
+func TwinAddress(a netip.Addr) netip.Addr {
+	b := a.As4()
+	return netip.AddrFrom4([4]byte{198, 19, b[2], b[3]})
+}

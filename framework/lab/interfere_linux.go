@@ -29,6 +29,8 @@ func (d *dataPlane) Interfere(ctx context.Context, name string, what candidate.I
 		script = dropRealServersScript
 	case candidate.AddRealServer:
 		script = addRealServerScript
+	case candidate.AddVirtualServer:
+		script = addVirtualServerScript
 	default:
 		return fmt.Errorf("unknown interference %q", what)
 	}
@@ -87,6 +89,16 @@ const (
 		esac
 	done`
 )
+
+// addVirtualServerScript repeats what it says of a virtual server and of its real servers at another address.
+const addVirtualServerScript = `ipvsadm -Sn | while read -r what kind virtual rest; do
+	address=${virtual%:*}
+	case $address in *[!0-9.]*|198.19.*) continue;; esac
+	said=$(ipvsadm $what $kind 198.19.${address#*.*.}:${virtual##*:} $rest 2>&1) || case $said in
+		*"already exists"*|*"Service not defined"*) ;;
+		*) echo "$said"; exit 1;;
+	esac
+done`
 
 // run runs a shell script in the namespace of the node and returns what it prints.
 func (n *node) run(ctx context.Context, script string) (string, error) {

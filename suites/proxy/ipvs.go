@@ -2,9 +2,11 @@ package proxy
 
 import (
 	"context"
+	"net/netip"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
@@ -71,4 +73,30 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 
 	check.It(spec.ProxyIPVSDesiredState, "sends nothing to a real server that somebody has added, once it has synced",
 		func(ctx context.Context, net *check.Network) { meddled(ctx, net, candidate.AddRealServer) })
+
+	check.It(spec.ProxyIPVSDesiredState, "removes a virtual server that somebody has added, once it has synced",
+		func(ctx context.Context, net *check.Network) {
+			if net.PrimaryFamily() != corev1.IPv4Protocol {
+				ginkgo.Skip("the twins of virtual servers are of IPv4")
+			}
+			const tries = 5
+			node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{SyncPeriod: interferencePeriod.String()})
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, exposed("app"))
+			served := eachWay(check.At(svc, exposedPort), check.AnsweredBy(pods...), client, check.Host(node.Name))
+			net.Expect(ctx, "the Service is created", served...)
+			at := check.At(svc, exposedPort)
+			twin := netip.AddrPortFrom(candidate.TwinAddress(at.Addr()), at.Port())
+			by := check.Host(node.Name)
+			for try := 0; ; try++ {
+				check.Must(net.Plane().Interfere(ctx, node.Name, candidate.AddVirtualServer))
+				if net.Send(ctx, candidate.Probe{From: by, To: twin, Protocol: corev1.ProtocolTCP})[0][0].Result == candidate.Answered {
+					break
+				}
+				if try == tries {
+					check.Abort("a virtual server was added %d times at %s, and never served", tries+1, twin)
+				}
+			}
+			net.Expect(ctx, "somebody adds a virtual server", append(served, check.Case{From: by, To: twin, Want: turnedAway()})...)
+		})
 })

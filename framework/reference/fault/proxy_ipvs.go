@@ -8,6 +8,8 @@ var (
 		spec.ProxyIPVSModulesVerified, spec.ProxyIPVSExits)
 	IPVSFallsBack = New("ipvs-falls-back", "Without IPVS in the kernel the proxy runs in iptables mode.",
 		spec.ProxyIPVSExits)
+	VirtualServersKept = New("virtual-servers-kept", "A virtual server that others have added stays.",
+		spec.ProxyIPVSDesiredState)
 	RealServersNotRepaired = New("real-servers-not-repaired", "What others do to the real servers stays.",
 		spec.ProxyIPVSPeriodicSync, spec.ProxyIPVSDesiredState)
 	IPVSNotFollowing = New("ipvs-not-following", "In ipvs mode changes of endpoints are not followed.",

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
@@ -92,6 +93,13 @@ func (n *Node) find(p *Packet) *destination {
 	if n.has(p.To.Addr()) {
 		if n.servesNodePorts(p.To.Addr()) {
 			if ds := n.programmed.byTarget[target{port: t.port, protocol: t.protocol}]; len(ds) > 0 && n.offersNodePort(p) {
+				return ds[0]
+			}
+		}
+	}
+	if n.ipvs() && n.twins {
+		for u, ds := range n.programmed.byTarget {
+			if u.port == t.port && u.protocol == t.protocol && u.address.Is4() && candidate.TwinAddress(u.address) == t.address {
 				return ds[0]
 			}
 		}

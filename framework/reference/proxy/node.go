@@ -32,6 +32,7 @@ type Node struct {
 	dropped         bool // single rules are gone
 	repairs         int  // of flushed rules
 	blocked         bool
+	twins           bool      // of all virtual servers
 	pending         time.Time // since when there is a change that could not be programmed
 	cutOff          bool
 	realServers     realServers

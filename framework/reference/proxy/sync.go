@@ -113,6 +113,8 @@ func (n *Node) Interfere(what candidate.Interference) {
 		n.realServers = droppedRealServers
 	case candidate.AddRealServer:
 		n.realServers = addedRealServer
+	case candidate.AddVirtualServer:
+		n.twins = true
 	case candidate.CutOff:
 		n.cutOff = true
 	}
@@ -164,7 +166,7 @@ func (o *Objects) as(version uint64) *Objects {
 }
 
 func (n *Node) program(now time.Time, current *Objects) {
-	if n.programmed == current && !n.flushed && !n.dropped && n.realServers == soundRealServers {
+	if n.programmed == current && !n.flushed && !n.dropped && !n.twins && n.realServers == soundRealServers {
 		if now.Sub(n.lastSync) >= n.period && n.Own {
 			n.lastSync, n.syncs = now, n.syncs+1
 		}
@@ -195,6 +197,9 @@ func (n *Node) program(now time.Time, current *Objects) {
 	}
 	if !n.faults.On(fault.DroppedRulesNotRepaired) {
 		n.dropped = false
+	}
+	if !n.faults.On(fault.VirtualServersKept) {
+		n.twins = false
 	}
 	if !n.faults.On(fault.RealServersNotRepaired) {
 		n.realServers = soundRealServers
