@@ -43,6 +43,7 @@ type Declaration struct {
 	long       bool
 	needs      []spec.Capability
 	claiming   []string
+	aside      []spec.ID // of the requirements, those that Aside has bound
 	versions   []string
 	exclusive  bool
 	dualStack  bool
@@ -107,6 +108,14 @@ func Versions(constraint string) Option {
 // Also binds the check to further requirements.
 func Also(ids ...spec.ID) Option {
 	return func(d *Declaration) { d.Requirements = append(d.Requirements, ids...) }
+}
+
+// Aside binds the check to further requirements, which only demands inside of Deciding are about: a failure of any other leaves them undecided.
+func Aside(ids ...spec.ID) Option {
+	return func(d *Declaration) {
+		d.Requirements = append(d.Requirements, ids...)
+		d.aside = append(d.aside, ids...)
+	}
 }
 
 // Slow leaves the check undecided, as not applicable, unless the run asks for slow checks.

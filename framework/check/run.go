@@ -252,6 +252,10 @@ func judge(report ginkgo.SpecReport) {
 		r.Verdict = NonConformant
 		r.Failure = &Failure{Message: report.Failure.Message, Location: location(report.Failure.Location)}
 		r.Failure.Violated, r.Failure.Uses = current.deciding, current.unmetUses
+		if aside := current.declared.aside; len(current.deciding) == 0 && len(aside) > 0 {
+			r.Failure.Undecided = aside
+			r.Failure.Violated = slices.DeleteFunc(slices.Clone(r.Requirements), func(id spec.ID) bool { return slices.Contains(aside, id) })
+		}
 		if len(current.deciding) > 0 {
 			r.Failure.Undecided = slices.DeleteFunc(slices.Clone(r.Requirements), func(id spec.ID) bool {
 				return slices.Contains(current.deciding, id) || slices.Contains(current.met, id)

@@ -46,7 +46,7 @@ func createOnChosen(ctx context.Context, cp *check.ControlPlane, cidr netip.Pref
 	var tried []netip.Addr
 	for range attempts {
 		ip := randomAddress(cp, cidr)
-		last = cp.Create(ctx, check.Service(cp.Name("chosen"), append(options, check.WithClusterIP(ip.String()))...))
+		last = cp.Create(ctx, check.Service(cp.Name("chosen"), slices.Concat([]check.ServiceOption{check.WithClusterIP(ip.String())}, options)...))
 		if last.Accepted() {
 			return last.Service
 		}

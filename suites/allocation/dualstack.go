@@ -104,7 +104,7 @@ var _ = ginkgo.Describe("dual-stack allocation", func() {
 			})
 		})
 
-	check.It(spec.AllocDowngradeReleasesSecondary, "frees the secondary address of a Service that becomes single-stack, and only that", check.DualStack(), check.Also(spec.AllocFreedStaysFree),
+	check.It(spec.AllocDowngradeReleasesSecondary, "frees the secondary address of a Service that becomes single-stack, and only that", check.DualStack(), check.Aside(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			dual := cp.Arrange(ctx, check.Service("dual", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
 			Expect(dual.Spec.ClusterIPs).To(HaveLen(2))
@@ -116,7 +116,7 @@ var _ = ginkgo.Describe("dual-stack allocation", func() {
 			becomesFree(ctx, cp, dual.Spec.ClusterIPs[1], object, check.WithFamilies(cp.OtherFamily()))
 		})
 
-	check.It(spec.AllocDeleteReleases, "frees both addresses of a dual-stack Service that is deleted", check.DualStack(), check.Also(spec.AllocFreedStaysFree),
+	check.It(spec.AllocDeleteReleases, "frees both addresses of a dual-stack Service that is deleted", check.DualStack(), check.Aside(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			dual := cp.Arrange(ctx, check.Service("dual", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
 			var objects []types.UID

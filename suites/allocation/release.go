@@ -21,7 +21,7 @@ const (
 )
 
 var _ = ginkgo.Describe("release", func() {
-	check.It(spec.AllocDeleteReleases, "lets an address be named again when its Service is deleted", check.Also(spec.AllocFreedStaysFree),
+	check.It(spec.AllocDeleteReleases, "lets an address be named again when its Service is deleted", check.Aside(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			for _, svc := range []*corev1.Service{createOnChosen(ctx, cp, primaryRange(cp)), cp.Arrange(ctx, check.Service("dynamic"))} {
 				object := cp.AddressObject(ctx, svc.Spec.ClusterIP)
@@ -42,7 +42,7 @@ var _ = ginkgo.Describe("release", func() {
 			})
 		})
 
-	check.It(spec.AllocDeleteCollectionReleases, "frees the addresses of a collection that is deleted", check.Also(spec.AllocFreedStaysFree),
+	check.It(spec.AllocDeleteCollectionReleases, "frees the addresses of a collection that is deleted", check.Aside(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			var ips []string
 			var objects []types.UID
@@ -56,7 +56,7 @@ var _ = ginkgo.Describe("release", func() {
 			}
 		})
 
-	check.It(spec.AllocExternalNameReleases, "frees the address of a Service that becomes an alias", check.Also(spec.AllocFreedStaysFree),
+	check.It(spec.AllocExternalNameReleases, "frees the address of a Service that becomes an alias", check.Aside(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			svc := createOnChosen(ctx, cp, primaryRange(cp))
 			object := cp.AddressObject(ctx, svc.Spec.ClusterIP)
@@ -91,7 +91,7 @@ var _ = ginkgo.Describe("release", func() {
 			Expect(a.Service.Spec.ClusterIP).To(Equal(free))
 		})
 
-	check.It(spec.AllocFinalizerKeeps, "keeps the address and the node port of a Service until it is gone", check.Also(spec.AllocFreedStaysFree),
+	check.It(spec.AllocFinalizerKeeps, "keeps the address and the node port of a Service until it is gone", check.Aside(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			svc := createOnChosen(ctx, cp, primaryRange(cp), check.OfType(corev1.ServiceTypeNodePort), check.With(func(s *corev1.Service) {
 				s.Finalizers = []string{"conformance.example.org/hold"}

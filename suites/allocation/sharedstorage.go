@@ -12,7 +12,7 @@ import (
 
 var _ = ginkgo.Describe("two API servers on one storage", func() {
 	check.It(spec.AllocRecordShared, "refuse addresses that the other one has allocated, and give away those that it has freed", check.Exclusive(), check.OnServiceCIDR(shared),
-		check.Also(spec.AllocFreedStaysFree),
+		check.Aside(spec.AllocFreedStaysFree),
 		func(ctx context.Context, first *check.ControlPlane) {
 			before := first.Arrange(ctx, check.Service("before"))
 			second := first.Another(ctx, nil)

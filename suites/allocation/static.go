@@ -18,11 +18,11 @@ var _ = ginkgo.Describe("static assignment", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cidr := primaryRange(cp)
 			for _, t := range []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer} {
-				ip := freeAddress(ctx, cp)
-				a := cp.Create(ctx, check.Service(cp.Name("static"), check.OfType(t), check.WithClusterIP(ip)))
-				Expect(a).To(check.BeAccepted())
-				Expect(a.Service.Spec.ClusterIP).To(Equal(ip), "type %s in %s", t, cidr)
-				Expect(a.Service.Spec.ClusterIPs).To(HaveExactElements(ip))
+				svc := createOnChosen(ctx, cp, cidr, check.OfType(t), check.With(func(s *corev1.Service) {
+					s.Annotations = map[string]string{"named": s.Spec.ClusterIP}
+				}))
+				Expect(svc.Spec.ClusterIP).To(Equal(svc.Annotations["named"]), "type %s in %s", t, cidr)
+				Expect(svc.Spec.ClusterIPs).To(HaveExactElements(svc.Annotations["named"]))
 			}
 		})
 

@@ -97,7 +97,7 @@ var _ = ginkgo.Describe("the upgrade to dual-stack", func() {
 var _ = ginkgo.Describe("the downgrade to single-stack", func() {
 	for _, c := range dualStackClusters {
 		for _, policy := range dualStackPolicies {
-			check.It(spec.APIDualStackDowngrade, "from "+string(policy)+" removes the second family and frees the address "+c.where, c.on, check.Also(spec.AllocFreedStaysFree),
+			check.It(spec.APIDualStackDowngrade, "from "+string(policy)+" removes the second family and frees the address "+c.where, c.on, check.Aside(spec.AllocFreedStaysFree),
 				func(ctx context.Context, cp *check.ControlPlane) {
 					p, o := cp.PrimaryFamily(), cp.OtherFamily()
 					for first, second := range map[corev1.IPFamily]corev1.IPFamily{p: o, o: p} {
@@ -117,7 +117,7 @@ var _ = ginkgo.Describe("the downgrade to single-stack", func() {
 		}
 	}
 
-	check.It(spec.APIDualStackDowngrade, "takes the lists that the client spells out", check.DualStack(), check.Also(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIDualStackDowngrade, "takes the lists that the client spells out", check.DualStack(), check.Aside(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
 		Expect(before.Spec.ClusterIPs).To(HaveLen(2))
 		object := cp.AddressObject(ctx, before.Spec.ClusterIPs[1])

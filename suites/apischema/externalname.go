@@ -154,7 +154,7 @@ var _ = ginkgo.Describe("an alias", func() {
 		clusterIPFree(ctx, cp, ip)
 	})
 
-	check.It(spec.APIClusterIPCleared, "loses the cluster IP, which is free again", check.Also(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIClusterIPCleared, "loses the cluster IP, which is free again", check.Aside(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a"))
 		object := cp.AddressObject(ctx, before.Spec.ClusterIP)
 		Expect(cp.MergePatch(ctx, "a", externalNamePatch)).To(check.BeAccepted())
@@ -164,7 +164,7 @@ var _ = ginkgo.Describe("an alias", func() {
 		clusterIPFreed(ctx, cp, before.Spec.ClusterIP, object)
 	})
 
-	check.It(spec.APIClusterIPCleared, "loses the cluster IP that the client sends back", check.Also(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIClusterIPCleared, "loses the cluster IP that the client sends back", check.Aside(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
 		svc := cp.Arrange(ctx, check.Service("a"))
 		ip := svc.Spec.ClusterIP
 		object := cp.AddressObject(ctx, ip)
@@ -176,7 +176,7 @@ var _ = ginkgo.Describe("an alias", func() {
 		clusterIPFreed(ctx, cp, ip, object)
 	})
 
-	check.It(spec.APIClusterIPCleared, "loses both cluster IPs, which are free again", check.DualStack(), check.Also(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
+	check.It(spec.APIClusterIPCleared, "loses both cluster IPs, which are free again", check.DualStack(), check.Aside(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a", check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack)))
 		Expect(before.Spec.ClusterIPs).To(HaveLen(2))
 		var objects []types.UID

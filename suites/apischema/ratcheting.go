@@ -41,7 +41,7 @@ var olderValues = []struct {
 	of            func(*corev1.Service) string
 }{
 	{
-		"cluster IP", "", check.WithClusterIP("10.096.0.010"), func(s *corev1.Service) string { return s.Spec.ClusterIP },
+		"cluster IP", "", check.WithClusterIP("10.096.0.200"), func(s *corev1.Service) string { return s.Spec.ClusterIP },
 	},
 	{
 		"external IP", spec.FeatureExternalIPs, func(s *corev1.Service) { s.Spec.ExternalIPs = []string{"192.0.02.10"} },

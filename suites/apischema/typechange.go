@@ -172,7 +172,7 @@ var _ = ginkgo.Describe("a change of the type", func() {
 			if from == to {
 				text = fmt.Sprintf("from %s to itself keeps everything", from)
 			}
-			check.It(spec.APITypeChange, text, check.Also(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
+			check.It(spec.APITypeChange, text, check.Aside(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
 				before := cp.Arrange(ctx, typeChangeService("a", from))
 				typeChangeDemandFields(cp, before, from)
 				object := cp.AddressObject(ctx, before.Spec.ClusterIP)
