@@ -36,6 +36,9 @@ func newServe() *cobra.Command {
 			if err != nil {
 				return usage("--service-cidr %s: %w", cidrs[0], err)
 			}
+			if err := apiserver.MayWriteKubeconfig(kubeconfig); err != nil {
+				return usage("%w", err)
+			}
 			set, err := fault.Parse(faults...)
 			if err != nil {
 				return usage("%w", err)

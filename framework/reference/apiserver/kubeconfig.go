@@ -3,6 +3,7 @@ package apiserver
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -10,13 +11,16 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
+// contextName is the name of all that a kubeconfig of the reference holds.
+const contextName = "conformance-reference"
+
 // Kubeconfig returns a kubeconfig that reaches the server with full rights. The server must have been started.
 func (s *Server) Kubeconfig() ([]byte, error) {
 	url := s.URL()
 	if url == "" {
 		return nil, errors.New("the reference API server has not been started: it has no address yet")
 	}
-	const name = "conformance-reference"
+	const name = contextName
 	c := clientcmdapi.NewConfig()
 	c.Clusters[name] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: s.CA()}
 	c.AuthInfos[name] = &clientcmdapi.AuthInfo{Token: s.options.Token}
@@ -25,9 +29,28 @@ func (s *Server) Kubeconfig() ([]byte, error) {
 	return clientcmd.Write(*c)
 }
 
-// WriteKubeconfig writes the kubeconfig to a file that only its owner can read. The file appears complete or not at all.
+// MayWriteKubeconfig returns an error if there is a file of this name that WriteKubeconfig has not written.
+func MayWriteKubeconfig(path string) error {
+	data, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", path, err)
+	}
+	c, err := clientcmd.Load(data)
+	if err != nil || len(c.Contexts) != 1 || c.Contexts[contextName] == nil {
+		return fmt.Errorf("kubeconfig %s: there is such a file already, which leads to something else, and it is left alone: name another", path)
+	}
+	return nil
+}
+
+// WriteKubeconfig writes the kubeconfig to a file that only its owner can read, see MayWriteKubeconfig. The file appears complete or not at all.
 func (s *Server) WriteKubeconfig(path string) error {
 	data, err := s.Kubeconfig()
+	if err == nil {
+		err = MayWriteKubeconfig(path)
+	}
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"runtime/debug"
 	"slices"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	internalversionscheme "k8s.io/apimachinery/pkg/apis/meta/internalversion/scheme"
@@ -311,9 +312,17 @@ func (rq *request) fieldManager(manager string) string {
 	return clean
 }
 
+// readBodyTimeout is how long a client may take to send the body of a request; tests shorten it.
+var readBodyTimeout = 30 * time.Second
+
 // body reads the request body.
 func (rq *request) body() ([]byte, error) {
+	wire := http.NewResponseController(rq.w)
+	_ = wire.SetReadDeadline(time.Now().Add(readBodyTimeout)) // without a connection there is nothing to wait for
 	data, err := io.ReadAll(http.MaxBytesReader(rq.w, rq.r.Body, maxBody))
+	if err == nil { // else nobody waits for the rest of the body either
+		_ = wire.SetReadDeadline(time.Time{})
+	}
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):

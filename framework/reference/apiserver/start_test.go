@@ -5,11 +5,14 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
@@ -122,6 +125,10 @@ func TestTokenAndTLS(t *testing.T) {
 	info, err := os.Stat(path)
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(info.Mode().Perm()).To(Equal(os.FileMode(0o600)))
+	g.Expect(s.WriteKubeconfig(path)).To(Succeed(), "its own kubeconfig is written again")
+	foreign := filepath.Join(t.TempDir(), "config")
+	g.Expect(os.WriteFile(foreign, []byte("apiVersion: v1\nkind: Config\ncontexts: [{name: mine, context: {cluster: mine}}]\n"), 0o600)).To(Succeed())
+	g.Expect(s.WriteKubeconfig(foreign)).To(MatchError(ContainSubstring("left alone")))
 	g.Expect(s.WriteKubeconfig(filepath.Join(t.TempDir(), "missing", "kubeconfig"))).NotTo(Succeed())
 
 	config, err := clientcmd.BuildConfigFromFlags("", path)
@@ -201,4 +208,19 @@ func trySend(ctx context.Context, s *Server, method, path string, header map[str
 	}
 	data, err := io.ReadAll(resp.Body)
 	return resp, string(data), errors.Join(err, resp.Body.Close())
+}
+
+func TestASlowBodyIsGivenUp(t *testing.T) {
+	g := NewWithT(t)
+	defer func(d time.Duration) { readBodyTimeout = d }(readBodyTimeout)
+	readBodyTimeout = 10 * time.Millisecond
+	s := startServer(t, Options{})
+	conn, err := net.Dial("tcp", strings.TrimPrefix(s.URL(), "http://"))
+	g.Expect(err).NotTo(HaveOccurred())
+	defer conn.Close()
+	_, err = io.WriteString(conn, "POST /api/v1/namespaces/default/services HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{")
+	g.Expect(err).NotTo(HaveOccurred())
+	answer, err := io.ReadAll(conn) // the server ends the connection, too
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(string(answer)).To(ContainSubstring("400 Bad Request"))
 }
