@@ -79,6 +79,9 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 			if net.PrimaryFamily() != corev1.IPv4Protocol {
 				ginkgo.Skip("the twins of virtual servers are of IPv4")
 			}
+			if net.Declared(spec.HostAccess) != "served" {
+				ginkgo.Skip("only processes of the node reach the address of a virtual server that somebody adds, and nothing is declared of these (host-access)")
+			}
 			const tries = 5
 			node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{SyncPeriod: interferencePeriod.String()})
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
