@@ -68,7 +68,7 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 		{"run extra", "unknown command"},
 		{"run --suite storage", `unknown suite "storage"; there are allocation, apischema`},
 		{"run --focus alloc-no-such", `no requirement and no check matches "alloc-no-such"`},
-		{"run --focus ALLOC-*", "is not an ID or a glob"},
+		{"run --focus ALLOC-*", `no requirement and no check matches "ALLOC-*"`},
 		{"run --feature Teleport", `unknown feature "Teleport"`},
 		{"run --fault lower-bamd-first", `unknown fault "lower-bamd-first"`},
 		{"run --tier moon", `unknown tier "moon"`},
