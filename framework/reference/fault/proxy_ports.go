@@ -5,7 +5,7 @@ import "github.com/service-conformance/conformance/framework/spec"
 // Bugs of ports: of Services, of pods and of nodes.
 var (
 	AnyPortServed = New("any-port-served", "Every port of a virtual IP leads to an endpoint.",
-		spec.ProxyCapturesPort)
+		spec.ProxyCapturesPort, spec.ProxyNftablesUnusedPortRejected)
 	ProtocolIgnored = New("protocol-ignored", "Ports of one number and different protocols are taken for one.",
 		spec.ProxyCapturesProtocol)
 	TCPNotServed = New("tcp-not-served", "TCP ports are not served.",
