@@ -154,6 +154,7 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	case merged.Candidate.Implementation == "": // nobody has shown that nothing was judged
 		merged.WriteSummary(out, palette)
 	}
+	merged.WriteAgain(out, f.again)
 	fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
 	if err = errors.Join(err, r.broken); err != nil {
 		return harness("%w", err)

@@ -225,7 +225,11 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	run.Interrupted = judging.Err() != nil
 	r := report.Build(run, results)
 	paths, writeErr := folder.Finish(r)
-	r.WriteFailures(out, palette, f.again)
+	again := f.again
+	if f.tierName != "" { // who started this process knows the command
+		again = nil
+	}
+	r.WriteFailures(out, palette, again)
 	switch {
 	case ctx.Err() != nil:
 		fmt.Fprintln(out, "interrupted: what was decided until then is reported")

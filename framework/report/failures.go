@@ -15,9 +15,8 @@ const (
 )
 
 // WriteFailures lists what is non-conformant and no known deviation, one line for each check, and then the command that runs these checks again. again makes it
-// of requirement IDs.
+// of requirement IDs; nil leaves that line out.
 func (r *Report) WriteFailures(w io.Writer, p Palette, again func(ids []string) string) {
-	var ids []string
 	n := 0
 	for i := range r.Checks {
 		c := &r.Checks[i]
@@ -30,28 +29,26 @@ func (r *Report) WriteFailures(w io.Writer, p Palette, again func(ids []string) 
 		if n <= listedFailures {
 			fmt.Fprintf(w, "  %s\n      %s\n", c.DisplayName(), c.Line())
 		}
-		ids = addViolated(ids, c)
 	}
 	if n > listedFailures {
 		fmt.Fprintf(w, "  and %d more: see the reports\n", n-listedFailures)
 	}
-	if len(ids) > 0 {
-		fmt.Fprintf(w, "again: %s\n", again(ids))
+	if again != nil {
+		r.WriteAgain(w, again)
 	}
 }
 
-// addViolated adds the requirements that a check has found violated.
-func addViolated(ids []string, c *CheckVerdict) []string {
-	seen := map[string]bool{}
-	for _, id := range ids {
-		seen[id] = true
-	}
-	for _, id := range c.Requirements {
-		if c.VerdictOn(id) == check.NonConformant && !seen[string(id)] {
-			ids = append(ids, string(id))
+// WriteAgain writes the command that judges again what is not met and no known deviation, if there is something.
+func (r *Report) WriteAgain(w io.Writer, again func(ids []string) string) {
+	var ids []string
+	for _, v := range r.Requirements {
+		if v.Verdict == check.NonConformant && !v.KnownDeviation {
+			ids = append(ids, string(v.ID))
 		}
 	}
-	return ids
+	if len(ids) > 0 {
+		fmt.Fprintf(w, "again: %s\n", again(ids))
+	}
 }
 
 // Line is what was expected and observed, in one line, and where it was demanded.
