@@ -223,3 +223,21 @@ func TestExplainTellsEverythingAboutARequirement(t *testing.T) {
 		}
 	}
 }
+
+func TestFailFastEndsWithTheFirstFailure(t *testing.T) {
+	stdout, stderr, code := conformance(t, t.TempDir(), "run", "--focus", "alloc-upper-band-*", "--fault", "lower-band-first", "--fail-fast")
+	if code != report.ExitNonConformant || !strings.Contains(stdout, "ended with the first failure (--fail-fast)") || !strings.Contains(stdout, "checks did not run") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+}
+
+func TestWorkersAreNoMoreThanChecksNorThanTheMachineBears(t *testing.T) {
+	var out strings.Builder
+	f := &runFlags{parallel: 5000}
+	if n := f.workers(&out, 1); n != 1 {
+		t.Errorf("%d workers for one check", n)
+	}
+	if n := f.workers(&out, 4000); n >= 4000 || !strings.Contains(out.String(), "instead of 5000: this machine bears no more") {
+		t.Errorf("%d workers, %q", n, out.String())
+	}
+}

@@ -68,6 +68,9 @@ var current *running
 
 // run is the body of every Ginkgo spec: it arranges a control plane, runs the check and cleans up.
 func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
+	if setup.Ended != nil && setup.Ended() {
+		ginkgo.Skip("the run has ended") // it gives no result: current is nil
+	}
 	current = &running{declared: d, ctx: ctx, result: Result{
 		Suite: d.Suite, Check: d.Name, ServiceCIDR: cidr, Requirements: d.Requirements, Location: d.Location,
 		TimeoutSeconds: d.Timeout.Seconds(),

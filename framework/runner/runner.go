@@ -166,7 +166,9 @@ func Run(ctx context.Context, o Options) error {
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	configure(&suite, o.Seed)
 	t := &harness{}
-	check.RunConfigured(t, o.setup(o.Candidate, o.Sink, "", o.Version), suite, reporter)
+	setup := o.setup(o.Candidate, o.Sink, "", o.Version)
+	setup.Ended = func() bool { return ctx.Err() != nil }
+	check.RunConfigured(t, setup, suite, reporter)
 	return nil
 }
 

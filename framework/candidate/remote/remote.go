@@ -156,48 +156,37 @@ func (s *Server) take(id string, remove bool) candidate.ControlPlane {
 
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 	var ranges []netip.Prefix
-	if err := json.NewDecoder(r.Body).Decode(&ranges); err != nil {
-		http.Error(w, err.Error(), http.StatusBadRequest)
-		return
-	}
-	var out leaseAnswer
-	cp := s.take(r.PathValue("id"), false)
-	if cp == nil {
-		answer(w, leaseAnswer{Error: "no such lease"})
-		return
-	}
-	err := cp.Restart(r.Context(), ranges...)
-	switch {
-	case candidate.IsUnavailable(err):
-		out.Unavailable = err.Error()
-	case err != nil:
-		out.Error = err.Error()
-	default:
-		out.Access, out.ServiceCIDRs = cp.Access(), cp.ServiceCIDRs()
-	}
-	answer(w, out)
+	s.change(w, r, &ranges, func(cp candidate.ControlPlane) (leaseAnswer, error) {
+		err := cp.Restart(r.Context(), ranges...)
+		return leaseAnswer{Access: cp.Access(), ServiceCIDRs: cp.ServiceCIDRs()}, err
+	})
 }
 
 func (s *Server) anotherServer(w http.ResponseWriter, r *http.Request) {
 	var gates map[string]bool
-	if err := json.NewDecoder(r.Body).Decode(&gates); err != nil {
+	s.change(w, r, &gates, func(cp candidate.ControlPlane) (out leaseAnswer, err error) {
+		out.Access, err = cp.AnotherServer(r.Context(), gates)
+		return out, err
+	})
+}
+
+// change reads what is asked of a lease into request, has it done and answers.
+func (s *Server) change(w http.ResponseWriter, r *http.Request, request any, do func(candidate.ControlPlane) (leaseAnswer, error)) {
+	if err := json.NewDecoder(r.Body).Decode(request); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	var out leaseAnswer
 	cp := s.take(r.PathValue("id"), false)
 	if cp == nil {
 		answer(w, leaseAnswer{Error: "no such lease"})
 		return
 	}
-	access, err := cp.AnotherServer(r.Context(), gates)
+	out, err := do(cp)
 	switch {
 	case candidate.IsUnavailable(err):
-		out.Unavailable = err.Error()
+		out = leaseAnswer{Unavailable: err.Error()}
 	case err != nil:
-		out.Error = err.Error()
-	default:
-		out.Access = access
+		out = leaseAnswer{Error: err.Error()}
 	}
 	answer(w, out)
 }
