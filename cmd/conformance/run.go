@@ -73,7 +73,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	flags.StringSliceVar(&f.Suites, "suite", nil, "suites to run (default all)")
 	flags.StringArrayVar(&f.Focus, "focus", nil, "requirement IDs or names of checks, or globs on them, such as 'alloc-*' (default all)")
 	flags.StringArrayVar(&f.Skip, "skip", nil, "requirement IDs or names of checks, or globs on them, to leave out")
-	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run with the first check that is non-conformant and no known deviation")
+	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run with the first check that finds a MUST not met which is no known deviation")
 	flags.DurationVar(&f.MaxWait, "max-wait", 0, "wait at most this long for what the candidate is to follow, for who develops it: 3s (default: what each demand allows, mostly 30s)")
 	flags.StringSliceVar(&f.Features, "feature", nil, "features that the candidate claims (default all)")
 	flags.StringSliceVar(&f.profiles, "profile", nil, "profiles that the candidate claims: core, kubernetes-api, kube-proxy and its modes, and optional features (default all)")
@@ -196,7 +196,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	judging, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
 	f.sonobuoy.progress.Expect(planned)
-	live := report.NewLive(run)
+	live, log := report.NewLive(run), report.Log{Palette: palette}
 	var results []check.Result
 	var lost error
 	err = runner.Run(judging, runner.Options{Selection: f.Selection, Candidate: c, Parallel: f.workers(out, planned), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
@@ -212,8 +212,8 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		}
 		var text strings.Builder
 		verdict := live.Judge(*e.Result)
-		report.WriteFailure(&text, palette, verdict)
-		if f.failFast && verdict.Verdict == check.NonConformant && verdict.KnownDeviation == nil {
+		log.Write(&text, verdict)
+		if f.failFast && verdict.BreaksMust() {
 			enough(errEnough)
 		}
 		if text.Len() > 0 {
@@ -229,6 +229,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if f.tierName != "" { // who started this process knows the command
 		again = nil
 	}
+	r.WriteReasons(out, palette)
 	r.WriteFailures(out, palette, again)
 	switch {
 	case ctx.Err() != nil:

@@ -54,7 +54,7 @@ func (cp *ControlPlane) StaysFree(ctx context.Context, ip string) {
 			all, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 			Must(err)
 			g.Expect(slices.ContainsFunc(all.Items, func(s corev1.Service) bool { return slices.Contains(s.Spec.ClusterIPs, ip) })).
-				To(gomega.BeTrue(), "%s was given back and is taken again; a Service has it", ip)
+				To(gomega.BeTrue(), "a Service has %s, which was given back and is taken again", ip)
 		})
 	}, spec.AllocFreedStaysFree)
 }

@@ -7,7 +7,6 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -54,7 +53,7 @@ const flaps = 3
 
 // Expect demands that all cases hold at a time within ConvergenceBound, and still hold when they are looked at again. It records how long that
 // took under the name what, which says what was changed, for example "the Service is created". It returns the outcomes of the look that
-// decided. If they do not hold, the check fails with the matrix of what was demanded and observed. Silent demands are
+// decided. If they do not hold, the check fails with the table of what was demanded and observed. Silent demands are
 // looked at beside controls: if the same client does not reach a pod by its own address, the check is unknown.
 func (n *Network) Expect(ctx context.Context, what string, cases ...Case) [][]candidate.Outcome {
 	ginkgo.GinkgoHelper()
@@ -445,7 +444,7 @@ func (n *Network) controlPod(ctx context.Context, from candidate.Client, protoco
 	return n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("control")}, Node: n.elsewhere(from)})
 }
 
-// fail ends the check as non-conformant, with the matrix as its message and what the nodes know as evidence.
+// fail ends the check as non-conformant, with the table as its message and what the nodes know as evidence.
 func (n *Network) fail(ctx context.Context, what string, within time.Duration, held int, cases []Case, outcomes [][]candidate.Outcome) {
 	ginkgo.GinkgoHelper()
 	n.PodsLive(ctx)
@@ -459,7 +458,7 @@ func (n *Network) fail(ctx context.Context, what string, within time.Duration, h
 	if current != nil {
 		current.unmetUses = n.unmetUses(cases, outcomes)
 	}
-	ginkgo.Fail(matrixOf(what, within, held, cases, outcomes))
+	ginkgo.Fail(tableOf(what, within, held, cases, outcomes))
 }
 
 // Diagnose records as evidence what the nodes know of what a demand is unmet for: of two destinations at most.
@@ -476,42 +475,6 @@ func (n *Network) Diagnose(ctx context.Context, unmet ...netip.AddrPort) {
 			Record("diagnosis of "+to.String(), "%s", text)
 		}
 	}
-}
-
-// matrixLines is how many cases a matrix shows, so that it fits on a screen.
-const matrixLines = 40
-
-// matrixOf describes what was demanded and observed, one line for each case, the unmet ones marked.
-func matrixOf(what string, within time.Duration, held int, cases []Case, outcomes [][]candidate.Outcome) string {
-	var b strings.Builder
-	switch {
-	case held > flaps:
-		fmt.Fprintf(&b, "after this: %s\nthe demand held %d times and each time ceased to hold\n", what, held)
-	case within > 0:
-		fmt.Fprintf(&b, "after this: %s\nnot met within %s\n", what, within)
-	default:
-		fmt.Fprintf(&b, "at this time: %s\nnot met\n", what)
-	}
-	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\tclient\tto\texpected\tobserved")
-	hidden := map[bool]int{} // by whether they are met
-	for i, c := range cases {
-		mark, met := "✓", c.Want.Met(outcomes[i])
-		if !met {
-			mark = "✗"
-		}
-		if shown := i - hidden[true] - hidden[false]; shown == matrixLines || met && len(cases) > matrixLines {
-			hidden[met]++
-			continue
-		}
-		p := c.probe()
-		fmt.Fprintf(w, "%s\t%s\t%s/%s%s\t%s\t%s\n", mark, c.From, c.To, p.Protocol, c.Path, c.Want.Text, describe(outcomes[i]))
-	}
-	w.Flush()
-	if len(cases) > matrixLines {
-		fmt.Fprintf(&b, "and %d more that are not met, %d that are\n", hidden[false], hidden[true])
-	}
-	return strings.TrimRight(b.String(), "\n")
 }
 
 // shortBody is how long the body of an HTTP answer may be to stand in a matrix.

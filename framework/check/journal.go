@@ -2,7 +2,10 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
+	"net/url"
+	"slices"
 	"strings"
 	"sync"
 )
@@ -48,44 +51,91 @@ func (j *journal) commands() []string {
 	return out
 }
 
+// command is the request as a kubectl command, or for curl where kubectl has none.
 func (e *entry) command() string {
-	path, _, _ := strings.Cut(e.target, "?")
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	flags := ""
-	if strings.Contains(e.target, "dryRun=All") {
-		flags = " --dry-run=server"
+	if command := e.onServices(); command != "" {
+		return command
 	}
-	if len(parts) >= 5 && parts[0] == "api" && parts[2] == "namespaces" && parts[4] == "services" {
-		ns, name := parts[3], ""
-		if len(parts) > 5 {
-			name = parts[5]
-		}
-		if len(parts) > 6 {
-			flags += " --subresource=" + parts[6]
-		}
-		switch {
-		case e.method == http.MethodPost:
-			return fmt.Sprintf("kubectl create -n %s%s -f - <<<%s", ns, flags, quote(e.body))
-		case e.method == http.MethodPut:
-			return fmt.Sprintf("kubectl replace -n %s%s -f - <<<%s", ns, flags, quote(e.body))
-		case e.method == http.MethodGet && !strings.Contains(e.target, "watch="):
-			return strings.TrimSpace(fmt.Sprintf("kubectl get services -n %s -o yaml %s", ns, name))
-		case e.method == http.MethodDelete && name != "":
-			return fmt.Sprintf("kubectl delete service -n %s%s %s", ns, flags, name)
-		case e.method == http.MethodPatch && strings.Contains(e.contentType, "apply"):
-			return fmt.Sprintf("kubectl apply --server-side -n %s%s -f - <<<%s", ns, flags, quote(e.body))
-		case e.method == http.MethodPatch:
-			kind := map[string]string{"application/json-patch+json": "json", "application/merge-patch+json": "merge"}[e.contentType]
-			if kind == "" {
-				kind = "strategic"
-			}
-			return fmt.Sprintf("kubectl patch service -n %s%s %s --type=%s -p %s", ns, flags, name, kind, quote(e.body))
-		}
+	raw := fmt.Sprintf("--raw %s", quote([]byte(e.target)))
+	switch {
+	case e.method == http.MethodGet && len(e.body) == 0:
+		return "kubectl get " + raw
+	case e.method == http.MethodDelete && len(e.body) == 0:
+		return "kubectl delete " + raw
+	case e.method == http.MethodPost && isJSON(e.contentType):
+		return "kubectl create " + raw + " -f - <<<" + quote(e.body)
+	case e.method == http.MethodPut && isJSON(e.contentType):
+		return "kubectl replace " + raw + " -f - <<<" + quote(e.body)
 	}
+	command := fmt.Sprintf("curl -X %s %s", e.method, quote([]byte(proxied+e.target)))
 	if len(e.body) > 0 {
-		return fmt.Sprintf("curl -X %s -H 'Content-Type: %s' \"$SERVER%s\" -d %s", e.method, e.contentType, e.target, quote(e.body))
+		command += fmt.Sprintf(" -H 'Content-Type: %s' --data-binary %s", e.contentType, quote(e.body))
 	}
-	return fmt.Sprintf("kubectl get --raw '%s' # method %s", e.target, e.method)
+	return command + " # beside: kubectl proxy"
+}
+
+// proxied is where `kubectl proxy` serves the API.
+const proxied = "http://localhost:8001"
+
+func isJSON(contentType string) bool {
+	kind, _, _ := strings.Cut(contentType, ";")
+	return kind == "" || kind == "application/json"
+}
+
+// onServices is a request for Services as people write it, and empty where that would not be the same request.
+func (e *entry) onServices() string {
+	path, query, _ := strings.Cut(e.target, "?")
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	if len(parts) < 5 || len(parts) > 7 || parts[0] != "api" || parts[2] != "namespaces" || parts[4] != "services" {
+		return ""
+	}
+	values, err := url.ParseQuery(query)
+	if err != nil {
+		return ""
+	}
+	flags := " -n " + parts[3]
+	for _, key := range slices.Sorted(maps.Keys(values)) {
+		switch value := values.Get(key); {
+		case key == "dryRun" && value == "All":
+			flags += " --dry-run=server"
+		case key == "fieldManager":
+			flags += " --field-manager=" + value
+		case key == "fieldValidation":
+			flags += " --validate=" + strings.ToLower(value)
+		case key == "force" && value == "true":
+			flags += " --force-conflicts"
+		default:
+			return ""
+		}
+	}
+	name := ""
+	if len(parts) > 5 {
+		name = " " + parts[5]
+	}
+	if len(parts) > 6 {
+		if parts[6] != "status" {
+			return ""
+		}
+		flags += " --subresource=status"
+	}
+	patches := map[string]string{"application/json-patch+json": "json", "application/merge-patch+json": "merge", "application/strategic-merge-patch+json": "strategic"}
+	switch {
+	case e.method == http.MethodPost && name == "" && isJSON(e.contentType):
+		return "kubectl create" + flags + " -f - <<<" + quote(e.body)
+	case e.method == http.MethodPut && isJSON(e.contentType):
+		return "kubectl replace" + flags + " -f - <<<" + quote(e.body)
+	case e.method == http.MethodGet && name == "" && flags == " -n "+parts[3]:
+		return "kubectl get services" + flags + " -o yaml"
+	case e.method == http.MethodGet && name != "":
+		return "kubectl get service" + flags + name + " -o yaml"
+	case e.method == http.MethodDelete && name != "" && len(e.body) == 0:
+		return "kubectl delete service" + flags + name
+	case e.method == http.MethodPatch && strings.HasPrefix(e.contentType, "application/apply-patch"):
+		return "kubectl apply --server-side" + flags + " -f - <<<" + quote(e.body)
+	case e.method == http.MethodPatch && patches[e.contentType] != "":
+		return "kubectl patch service" + flags + name + " --type=" + patches[e.contentType] + " -p " + quote(e.body)
+	}
+	return ""
 }
 
 func quote(body []byte) string { return "'" + strings.ReplaceAll(string(body), "'", `'\''`) + "'" }

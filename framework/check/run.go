@@ -250,10 +250,10 @@ func judge(report ginkgo.SpecReport) {
 	case report.State == types.SpecStatePanicked:
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("the check itself panicked: %s (%s)", report.Failure.ForwardedPanic, location(report.Failure.Location))
 	case report.Failure.FailureNodeType != types.NodeTypeIt:
-		r.Verdict, r.Reason = Unknown, "cleaning up failed: "+report.Failure.Message
+		r.Verdict, r.Reason = Unknown, "cleaning up failed: "+plainMessage(report.Failure.Message)
 	default:
 		r.Verdict = NonConformant
-		r.Failure = &Failure{Message: report.Failure.Message, Location: location(report.Failure.Location)}
+		r.Failure = &Failure{Message: plainMessage(report.Failure.Message), Location: location(report.Failure.Location)}
 		r.Failure.Violated, r.Failure.Uses = current.deciding, current.unmetUses
 		if aside := current.declared.aside; len(current.deciding) == 0 && len(aside) > 0 {
 			r.Failure.Undecided = aside
@@ -325,7 +325,7 @@ func Converge(ctx context.Context, what string, within time.Duration, demand fun
 	for left := bound; !g.Eventually(ctx, demand).WithTimeout(left).WithPolling(polling).Should(gomega.Succeed(), "%s within %s", what, within); {
 		if left = bound - watch.elapsed(); left <= 0 || ctx.Err() != nil {
 			if n := readsGivenUp.Load() - givenUp; n > 0 {
-				Abort("reads that the API server gave up meanwhile: %d; %s", n, unmet)
+				Abort("reads that the API server gave up meanwhile: %d; %s", n, plainMessage(unmet))
 			}
 			ginkgo.Fail(unmet)
 		}

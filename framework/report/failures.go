@@ -3,9 +3,11 @@ package report
 import (
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Bounds of the list of failures: who wants more looks into the reports.
@@ -51,16 +53,29 @@ func (r *Report) WriteAgain(w io.Writer, again func(ids []string) string) {
 	}
 }
 
+// BreaksMust reports whether the check found a MUST not met that is no known deviation: then the run cannot end well.
+func (c *CheckVerdict) BreaksMust() bool {
+	return c.KnownDeviation == nil && slices.ContainsFunc(c.Requirements, func(id spec.ID) bool {
+		r := spec.Default().Get(id)
+		return r != nil && r.Level == spec.Must && c.VerdictOn(id) == check.NonConformant
+	})
+}
+
 // Line is what was expected and observed, in one line, and where it was demanded.
 func (c *CheckVerdict) Line() string {
 	if c.Failure == nil {
 		return c.Reason
 	}
-	line := strings.Join(strings.Fields(matrixLine(c.Failure.Message)), " ")
+	return oneLine(matrixLine(c.Failure.Message)) + " (" + c.Failure.Location + ")"
+}
+
+// oneLine is a text in one line, cut where it is long.
+func oneLine(text string) string {
+	line := strings.Join(strings.Fields(text), " ")
 	if runes := []rune(line); len(runes) > failureWidth {
 		line = string(runes[:failureWidth]) + " …"
 	}
-	return line + " (" + c.Failure.Location + ")"
+	return line
 }
 
 // matrixLine leaves of a message with a matrix of cases the first that is not met.

@@ -163,8 +163,8 @@ func TestABlockedCheckIsSkippedInJUnitAndSaysWhy(t *testing.T) {
 		t.Errorf("%v\n%s", err, data)
 	}
 	var text strings.Builder
-	WriteFailure(&text, Palette{}, &r.Checks[1])
-	if want := "blocked  alloc-c: x\n    blocked by alloc-a\n"; text.String() != want {
+	r.WriteReasons(&text, Palette{})
+	if want := "blocked  1 check: by alloc-a\n"; text.String() != want {
 		t.Errorf("%q, want %q", &text, want)
 	}
 	if c := r.Summary.Checks; c.NonConformant != 1 || c.Blocked != 1 || c.Conformant != 0 || c.Unknown != 0 {

@@ -40,26 +40,6 @@ type Palette struct{ Red, Yellow, Green, Dim, Reset string }
 // Colours is the palette of a terminal.
 var Colours = Palette{Red: "\x1b[31m", Yellow: "\x1b[33m", Green: "\x1b[32m", Dim: "\x1b[2m", Reset: "\x1b[0m"}
 
-// WriteFailure writes one check that is not conformant, in a few lines. known is set for a known deviation.
-func WriteFailure(w io.Writer, p Palette, c *CheckVerdict) {
-	indent := func(text string) string {
-		return "    " + strings.ReplaceAll(strings.TrimSpace(text), "\n", "\n    ") + "\n"
-	}
-	switch {
-	case c.Verdict == check.NonConformant && c.KnownDeviation != nil:
-		fmt.Fprintf(w, "%sknown deviation%s  %s\n", p.Yellow, p.Reset, c.DisplayName())
-		fmt.Fprint(w, indent(c.KnownDeviation.Reason))
-	case c.Verdict == check.NonConformant:
-		fmt.Fprintf(w, "%snon-conformant%s  %s\n", p.Red, p.Reset, c.DisplayName())
-		fmt.Fprint(w, indent(failureText(c)))
-	case c.Verdict == check.Blocked:
-		fmt.Fprintf(w, "%sblocked%s  %s\n    %s\n", p.Yellow, p.Reset, c.DisplayName(), blockedText(c))
-	case c.Verdict == check.Unknown:
-		fmt.Fprintf(w, "%sunknown%s  %s\n", p.Yellow, p.Reset, c.DisplayName())
-		fmt.Fprint(w, indent(c.Reason))
-	}
-}
-
 // WriteSummary writes what a person wants to know at the end.
 func (r *Report) WriteSummary(w io.Writer, p Palette) {
 	row := func(what string, c Counts) {

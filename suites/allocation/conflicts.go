@@ -184,10 +184,10 @@ var onAllocation = []string{"allocat", "address", "clusterip", "cluster ip", " i
 // speakOfAllocation demands that a refusal says that it is about the allocation of an address.
 func speakOfAllocation(a check.Answer) {
 	ginkgo.GinkgoHelper()
-	Expect(a.Accepted()).To(BeFalse(), "a create that cannot be given an address: %s", a)
+	Expect(a.Accepted()).To(BeFalse(), "a create was accepted that cannot be given an address: %s", a)
 	Expect(a.Status).NotTo(BeNil(), "a refusal comes with a Status: %s", a)
 	said := " " + strings.ToLower(a.Status.Message) + " "
-	Expect(slices.ContainsFunc(onAllocation, func(word string) bool { return strings.Contains(said, word) })).To(BeTrue(), "that the message speaks of an address: %q", a.Status.Message)
+	Expect(slices.ContainsFunc(onAllocation, func(word string) bool { return strings.Contains(said, word) })).To(BeTrue(), "the message speaks of an address: %q", a.Status.Message)
 }
 
 // nextAdded returns the next Service that a watch sees for the first time, while it is being created or later.

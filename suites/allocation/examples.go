@@ -180,7 +180,7 @@ func beAboveStaticBand(ctx context.Context, cp *check.ControlPlane, staticEnd ne
 	}
 	addrs := sample(ctx, cp, n)
 	for _, addr := range addrs {
-		Expect(staticEnd.Less(addr)).To(BeTrue(), "%s was handed out, which lies in the static band that ends at %s", addr, staticEnd)
+		Expect(staticEnd.Less(addr)).To(BeTrue(), "%s, which was handed out, lies above the static band, which ends at %s", addr, staticEnd)
 	}
 	if excess > 0 {
 		limit := check.Add(staticEnd, big.NewInt(int64(excess)))

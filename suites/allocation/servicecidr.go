@@ -28,7 +28,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 				want = append(want, p.String())
 			}
 			Expect(cidr.Spec.CIDRs).To(Equal(want))
-			Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready in %v", cidr.Status.Conditions)
+			Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready is true in %v", cidr.Status.Conditions)
 		})
 
 	check.It(spec.AllocServiceCIDRDefaultRestored, "comes back when it is deleted", check.Exclusive(), check.OnServiceCIDR(small),
@@ -149,7 +149,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			check.Converge(ctx, "readiness of the ServiceCIDR", reuse, func(g Gomega) {
 				cidr, err := cidrs.Get(ctx, name, metav1.GetOptions{})
 				g.Expect(check.Answered(err)).NotTo(HaveOccurred())
-				g.Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready in %v", cidr.Status.Conditions)
+				g.Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready is true in %v", cidr.Status.Conditions)
 			})
 			Expect(check.Answered(cidrs.Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
 			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {

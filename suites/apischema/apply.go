@@ -83,7 +83,7 @@ var _ = ginkgo.Describe("server-side apply", func() {
 			Expect(cp.Apply(ctx, "second", applyName, applySpec(`"sessionAffinity":"None","publishNotReadyAddresses":true`))).To(applyConflict(".spec.sessionAffinity"))
 			svc := applied(ctx, cp)
 			Expect(svc.Spec.SessionAffinity).To(Equal(corev1.ServiceAffinityClientIP))
-			Expect(svc.Spec.PublishNotReadyAddresses).To(BeFalse(), "a refused apply must change nothing")
+			Expect(svc.Spec.PublishNotReadyAddresses).To(BeFalse(), "a refused apply changed the field")
 		})
 
 	check.It(spec.APIApplyForce, "takes a field over by force",
@@ -103,7 +103,7 @@ var _ = ginkgo.Describe("server-side apply", func() {
 			Expect(cp.Apply(ctx, "first", applyName, applySpec(`"ports":[{"port":80}]`))).To(check.BeAccepted())
 			Expect(applied(ctx, cp).Spec.PublishNotReadyAddresses).To(BeTrue(), "the second manager still owns the field")
 			Expect(cp.Apply(ctx, "second", applyName, applySpec(``))).To(check.BeAccepted())
-			Expect(applied(ctx, cp).Spec.PublishNotReadyAddresses).To(BeFalse(), "nobody owns the field any more")
+			Expect(applied(ctx, cp).Spec.PublishNotReadyAddresses).To(BeFalse(), "the field is still set, although nobody owns it any more")
 		})
 
 	check.It(spec.APIApplyRemovesOwn, "removes what a manager leaves out, and nothing of others",
@@ -112,7 +112,7 @@ var _ = ginkgo.Describe("server-side apply", func() {
 			Expect(cp.Apply(ctx, "second", applyName, applySpec(`"sessionAffinity":"ClientIP"`))).To(check.BeAccepted())
 			Expect(cp.Apply(ctx, "first", applyName, applySpec(`"ports":[{"port":80}]`))).To(check.BeAccepted())
 			svc := applied(ctx, cp)
-			Expect(svc.Spec.PublishNotReadyAddresses).To(BeFalse())
+			Expect(svc.Spec.PublishNotReadyAddresses).To(BeFalse(), "publishNotReadyAddresses is set")
 			Expect(svc.Spec.ExternalIPs).To(BeEmpty())
 			Expect(svc.Spec.SessionAffinity).To(Equal(corev1.ServiceAffinityClientIP), "the field of the second manager")
 		})

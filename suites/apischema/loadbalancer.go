@@ -50,7 +50,7 @@ var _ = ginkgo.Describe("allocateLoadBalancerNodePorts", func() {
 	check.It(spec.APILoadBalancerNodePortsDefault, "is true if it is not set", check.Claiming(spec.FeatureNodePort), func(ctx context.Context, cp *check.ControlPlane) {
 		a := cp.Create(ctx, check.Service("balanced", nodePortsOf(0, 0), typeLoadBalancer()))
 		Expect(a).To(check.BeAccepted())
-		Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeTrue()))
+		Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeTrue()), "allocateLoadBalancerNodePorts is true")
 		nodePortsAssigned(cp, a.Service)
 	})
 
@@ -58,14 +58,14 @@ var _ = ginkgo.Describe("allocateLoadBalancerNodePorts", func() {
 		cp.Arrange(ctx, check.Service("balanced", nodePortsOf(0, 0), typeLoadBalancer(), balancerAllocate(false)))
 		a := cp.MergePatch(ctx, "balanced", `{"spec":{"allocateLoadBalancerNodePorts":null}}`)
 		Expect(a).To(check.BeAccepted())
-		Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeTrue()))
+		Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeTrue()), "allocateLoadBalancerNodePorts is true")
 		nodePortsAssigned(cp, a.Service)
 	})
 
 	check.It(spec.APILoadBalancerNodePortsDisabled, "set to false assigns no node ports", func(ctx context.Context, cp *check.ControlPlane) {
 		a := cp.Create(ctx, check.Service("balanced", nodePortsOf(0, 0), typeLoadBalancer(), balancerAllocate(false)))
 		Expect(a).To(check.BeAccepted())
-		Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeFalse()))
+		Expect(a.Service.Spec.AllocateLoadBalancerNodePorts).To(HaveValue(BeFalse()), "allocateLoadBalancerNodePorts is true")
 		for _, p := range a.Service.Spec.Ports {
 			Expect(p.NodePort).To(BeZero(), "the node port of port %d", p.Port)
 		}

@@ -161,7 +161,7 @@ var _ = ginkgo.Describe("the spec", func() {
 			Expect(stored.Spec.Ports).To(HaveExactElements(HaveField("Name", "second")))
 			Expect(stored.Spec.ExternalIPs).To(BeEmpty())
 			Expect(stored.Spec.Selector).To(BeEmpty())
-			Expect(stored.Spec.PublishNotReadyAddresses).To(BeFalse())
+			Expect(stored.Spec.PublishNotReadyAddresses).To(BeFalse(), "publishNotReadyAddresses is set")
 		})
 
 	check.It(spec.APIUnknownFieldDropped, "has no field that the schema does not know",

@@ -125,7 +125,7 @@ var _ = ginkgo.Describe("a JSON merge patch", func() {
 			svc := cp.Get(ctx, "patched").Service
 			Expect(svc).NotTo(BeNil())
 			Expect(svc.Labels).To(Equal(map[string]string{"kept": "yes", "set": "yes"}))
-			Expect(svc.Spec.PublishNotReadyAddresses).To(BeFalse())
+			Expect(svc.Spec.PublishNotReadyAddresses).To(BeFalse(), "publishNotReadyAddresses is set")
 			Expect(svc.Spec.ExternalIPs).To(Equal([]string{"192.0.2.3"}))
 			Expect(svc.Spec.Selector).To(Equal(map[string]string{"app": "patched"}))
 			Expect(patchPorts(ctx, cp, "patched")).To(HaveLen(1))

@@ -117,7 +117,7 @@ func typeChangeNodePortFree(ctx context.Context, cp *check.ControlPlane, nodePor
 			taken = taken || p.NodePort == nodePort && s.Type != corev1.ServiceTypeExternalName
 		}
 	}
-	Expect(taken).To(BeTrue(), "node port %d should be free again, no Service has it; but: %s", nodePort, a)
+	Expect(taken).To(BeTrue(), "node port %d is free again, for no Service has it; the answer: %s", nodePort, a)
 }
 
 // typeChangeAccount demands that what both have is the same and still held, what only the old one has is free again, and

@@ -38,9 +38,9 @@ func (w *watcher) next(kind watch.EventType, name string) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	select {
 	case e, open := <-w.events:
-		Expect(open).To(BeTrue(), "the watch ended before %s %s", kind, name)
+		Expect(open).To(BeTrue(), "the watch goes on until %s %s", kind, name)
 		svc, ok := e.Object.(*corev1.Service)
-		Expect(ok).To(BeTrue(), "expected %s %s, got %s with %v", kind, name, e.Type, e.Object)
+		Expect(ok).To(BeTrue(), "the next event is %s %s, not %s with %v", kind, name, e.Type, e.Object)
 		Expect(string(e.Type)+" "+svc.Name).To(Equal(string(kind)+" "+name), "the next event")
 		return svc
 	case <-time.After(watchDelay):

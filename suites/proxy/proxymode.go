@@ -80,7 +80,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 				check.Must(err)
 				ended = !state.Running
 				o := net.Send(ctx, candidate.Probe{From: watcher, To: check.At(second, exposedPort), Protocol: corev1.ProtocolTCP})[0][0]
-				g.Expect(ended || o.Result == candidate.Answered).To(BeTrue(), "the proxy neither ended nor served another Service")
+				g.Expect(ended || o.Result == candidate.Answered).To(BeTrue(), "the proxy ended, or served another Service")
 			})
 			check.Record("after its configuration was changed the proxy", "%s", map[bool]string{true: "ended", false: "went on"}[ended])
 			net.ExpectNow(ctx, "the configuration is changed", nodePortsAt(address, node.Name, first, served)...)
