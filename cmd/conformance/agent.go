@@ -14,7 +14,7 @@ func newAgent() *cobra.Command {
 	return &cobra.Command{
 		Use:    "agent",
 		Short:  "answer and send traffic in a pod that a run has started",
-		Args:   cobra.NoArgs,
+		Args:   noArguments,
 		Hidden: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			config, err := agent.ParseConfig(os.Getenv(agent.ConfigVariable))

@@ -18,7 +18,7 @@ func newCleanup() *cobra.Command {
 		Short: "Remove what killed runs have left in a cluster",
 		Long: `Remove what runs that were killed have left in a cluster: the namespaces that they made, which carry the label service-conformance/run, and all that is
 in them. Nothing else is touched. Do not call it while a run goes on. It waits until they are gone, and exits with 70 if one is left.`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			switch {
 			case kubeconfig == "" && !inPod():

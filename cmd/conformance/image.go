@@ -19,7 +19,7 @@ func newImage() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "image",
 		Short: "the container image of the agent, which runs in the pods of a cluster: build, push",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newImageBuild(), newImagePush())
@@ -38,7 +38,7 @@ several is an OCI image layout, for ctr images import and kind load image-archiv
 		Example: `  CGO_ENABLED=0 go build ./cmd/conformance
   ./conformance image build --output agent.tar
   kind load image-archive agent.tar`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if _, err := name.NewTag(tag); err != nil {
 				return usage("--tag: %w", err)

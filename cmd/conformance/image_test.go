@@ -15,7 +15,7 @@ func TestImageWithWrongUsage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, c := range []struct{ args, want string }{
-		{"image build extra", "unknown command"},
+		{"image build extra", "takes flags only"},
 		{"image build --tag Agent:v1", "--tag"},
 		{"image build --tag a:b:c", "--tag"},
 		{"image build --binary script", "CGO_ENABLED=0 go build"},

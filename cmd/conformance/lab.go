@@ -18,7 +18,7 @@ func newLab() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
 		Short: "the real components by themselves: build, up, shell, down",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newLabBuild(), newLabUp(), newLabShell(), newLabDown())
@@ -30,7 +30,7 @@ func newLabBuild() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "build all programs of the lab from Go modules into the cache",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			shown := newBuildProgress(cmd.OutOrStdout())
 			b, err := lab.Build(cmd.Context(), lab.BuildOptions{Version: version, Components: (&lab.Options{DataPlane: true}).Components(), Progress: shown.show})
@@ -50,7 +50,7 @@ func newLabDown() *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
 		Short: "stop what is up and remove every trace of it",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			running, err := lab.Down(cmd.Context(), "")
 			if err != nil {

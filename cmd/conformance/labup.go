@@ -31,7 +31,7 @@ Where this machine lets this user have no network namespaces, the control plane 
   kubectl --kubeconfig kc expose deployment web --port 80 --target-port 8080
   conformance lab shell node-1 -- sh -c 'curl http://$(kubectl get service web -o jsonpath={.spec.clusterIP})'
   conformance lab down`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
 			ranges, err := parseServiceCIDR(cidrs)

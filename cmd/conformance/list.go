@@ -16,7 +16,7 @@ func newList() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "list the requirements and their checks",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out, catalogue, checks := cmd.OutOrStdout(), spec.Default(), checksByRequirement()
 			switch format {

@@ -73,10 +73,12 @@ func newRoot() *cobra.Command {
 		Long:          "conformance holds the compiled specification of Kubernetes Services and judges any implementation against it.",
 		SilenceUsage:  true,
 		SilenceErrors: true,
-		Args:          cobra.NoArgs,
+		Args:          noArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	root.AddCommand(newRun(), newList(), newExplain(), newServe(), newLab(), newSelftest(), newVerify(), newVersion(), newAgent(), newImage(), newCleanup())
+	root.SetFlagErrorFunc(plainFlagError)
+	root.SuggestionsMinimumDistance = 2
 	return root
 }
 

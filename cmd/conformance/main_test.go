@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -45,96 +44,6 @@ func conformance(t *testing.T, dir string, args ...string) (stdout, stderr strin
 		t.Fatal(err)
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
-}
-
-func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
-	dir := t.TempDir()
-	for name, text := range map[string]string{"empty": "", "junk.yaml": "{", "expired.yaml": "deviations: [{requirement: alloc-unique}]", "file": ""} {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	before, _ := os.ReadDir(dir)
-	for _, c := range []struct {
-		args, want string
-	}{
-		{"run --no-such-flag", "unknown flag: --no-such-flag"},
-		{"rum", `unknown command "rum"`},
-		{"run extra", "unknown command"},
-		{"run --suite storage", `unknown suite "storage"; there are allocation, apischema`},
-		{"run --focus alloc-no-such", `no requirement and no check matches "alloc-no-such"`},
-		{"run --focus ALLOC-*", `no requirement and no check matches "ALLOC-*"`},
-		{"run --feature Teleport", `unknown feature "Teleport"`},
-		{"run --fault lower-bamd-first", `unknown fault "lower-bamd-first"`},
-		{"run --tier moon", `unknown tier "moon"`},
-		{"run --tier lab --fault lower-band-first", "--fault is for --tier reference"},
-		{"run --tier lab --kubernetes-version 37", "37"},
-		{"run --tier lab --kubernetes-version v1.37.x", "v1.37.x"},
-		{"run --tier lab --kubernetes-bin-dir nowhere", "nowhere"},
-		{"run --kubernetes-version bogus", "not of the form v1.MINOR.PATCH"},
-		{"run --kubernetes-bin-dir x", "is for --tier lab"},
-		{"run --service-cidr 10.96.0.0", "is not a range"},
-		{"run --service-cidr 10.96.0.1/24", "write 10.96.0.0/24"},
-		{"run --focus alloc-example-24-size --service-cidr 10.96.0.0/23", "no check is left: those of alloc-upper-band-first are about other ranges"},
-		{"run --profile corr", `unknown profile "corr"; there are core, kubernetes-api, kube-proxy`},
-		{"run --without Teleport", `the reference cannot be without "Teleport"`},
-		{"run --tier lab --without ExternalIPs", "--without is for --tier reference"},
-		{"selftest --without Teleport", `the reference cannot be without "Teleport"`},
-		{"run --service-cidr 10.96.0.0/24,10.97.0.0/24", "two of different IP families"},
-		{"run --parallel -1", "must be positive"},
-		{"run --parallel many", "invalid argument"},
-		{"run --report-dir file", "--report-dir"},
-		{"run --expectations nowhere.yaml", "nowhere.yaml"},
-		{"run --expectations junk.yaml", "junk.yaml"},
-		{"run --expectations expired.yaml", "a reason is required"},
-		{"run --tier cluster", "needs --kubeconfig"},
-		{"run --tier cluster --kubeconfig nowhere", "read kubeconfig"},
-		{"run --tier cluster --kubeconfig empty", "is empty"},
-		{"run --tier cluster --kubeconfig junk.yaml", "kubeconfig junk.yaml"},
-		{"cleanup", "needs --kubeconfig"},
-		{"cleanup --kubeconfig junk.yaml", "kubeconfig junk.yaml"},
-		{"cleanup --kubeconfig junk.yaml --timeout 0s", "must be positive"},
-		{"explain", "name one requirement"},
-		{"explain upper-band", "did you mean"},
-		{"list -o xml", `unknown format "xml"`},
-		{"serve --service-cidr 10.96.0.1/16", "write 10.96.0.0/16"},
-		{"serve --service-cidr 10.96.0.0/16 --service-cidr 10.97.0.0/16", "--service-cidr is given 2 times"},
-		{"serve --address " + listener.Addr().String(), "address already in use"},
-		{"serve --kubeconfig no/such/folder/kc", "no/such/folder"},
-		{"selftest --fault nope", `unknown fault "nope"`},
-		{"selftest --parallel 0", "must be positive"},
-		{"selftest --write x.md --quick", "leave out --quick"},
-		{"lab build --kubernetes-version latest", "latest"},
-		{"lab up --service-cidr x", "is not a range"},
-		{"lab up --proxy-mode userspace", "unknown proxy mode"},
-		{"lab up --nodes 99", "there can be 0 to 20"},
-		{"lab up --nodes 0 --proxy-mode nftables", "are for nodes, and there are none"},
-		{"lab shell", "name one node or pod"},
-		{"lab shell node-1 ls", "name one node or pod"},
-		{"lab shell node-1 -- ls", "nothing is up"},
-	} {
-		t.Run(c.args, func(t *testing.T) {
-			_, stderr, code := conformance(t, dir, strings.Fields(c.args)...)
-			if code != report.ExitUsage {
-				t.Errorf("exit code %d, want 64\n%s", code, stderr)
-			}
-			if !strings.Contains(stderr, c.want) {
-				t.Errorf("got %q, want a line with %q", stderr, c.want)
-			}
-			if strings.Contains(stderr, "goroutine ") || strings.Count(stderr, "\n") > 3 {
-				t.Errorf("too much for a user's mistake:\n%s", stderr)
-			}
-		})
-	}
-	after, _ := os.ReadDir(dir)
-	if len(after) > len(before)+1 { // the cache folder of the lab may appear
-		t.Errorf("files were left behind: %v", after)
-	}
 }
 
 func TestRunReportsAndExitsByVerdict(t *testing.T) {

@@ -57,7 +57,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
   conformance run --tier lab --kubernetes-version v1.36.3 --report-dir out
   conformance run --tier kind --service-cidr 10.96.0.0/24 --service-cidr 10.96.0.0/20,fd00:10:96::/112
   conformance run --fault lower-band-first`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			run := func() error { return f.run(cmd.Context(), cmd.OutOrStdout()) }
 			if f.sonobuoy.on {

@@ -48,7 +48,7 @@ conformant, if a check is never seen to fail, or if faults name too few of the r
 		Example: `  conformance selftest
   conformance selftest --fault lower-band-first,no-affinity
   conformance selftest --write docs/scorecard.md`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error { return f.run(cmd.Context(), cmd.OutOrStdout()) },
 	}
 	cmd.Flags().StringSliceVar(&f.faults, "fault", nil, "faults to try (default all)")

@@ -2,9 +2,7 @@ package main
 
 import (
 	"crypto/rand"
-	"errors"
 	"fmt"
-	"net/netip"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -24,7 +22,7 @@ func newServe() *cobra.Command {
 		Short: "serve the reference API server on a loopback port, until interrupted",
 		Example: `  conformance serve --kubeconfig kc &
   kubectl --kubeconfig kc create service clusterip web --tcp=80`,
-		Args: cobra.NoArgs,
+		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if kubeconfig == "" {
 				return usage("name a file for the kubeconfig with --kubeconfig")
@@ -65,23 +63,4 @@ func newServe() *cobra.Command {
 	flags.StringVar(&kubeconfig, "kubeconfig", "conformance.kubeconfig", "file that the kubeconfig is written to when the server is ready")
 	flags.StringSliceVar(&faults, "fault", nil, "deliberate bugs to start the reference with")
 	return cmd
-}
-
-// parseServiceCIDR parses one range, or two of different families joined by a comma.
-func parseServiceCIDR(entry string) ([]netip.Prefix, error) {
-	var ranges []netip.Prefix
-	for _, c := range strings.Split(entry, ",") {
-		p, err := netip.ParsePrefix(c)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not a range like 10.96.0.0/24 or fd00:10:96::/112", c)
-		}
-		if p.Masked() != p {
-			return nil, fmt.Errorf("%s has bits set beyond the prefix; write %s", c, p.Masked())
-		}
-		ranges = append(ranges, p)
-	}
-	if len(ranges) > 2 || len(ranges) == 2 && ranges[0].Addr().Is4() == ranges[1].Addr().Is4() {
-		return nil, errors.New("name one range, or two of different IP families")
-	}
-	return ranges, nil
 }

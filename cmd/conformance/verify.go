@@ -30,7 +30,9 @@ func newVerify() *cobra.Command {
 					if err := os.WriteFile(args[0], []byte(want), 0o644); err != nil {
 						return harness("%w", err)
 					}
-				} else if got, err := os.ReadFile(args[0]); err != nil || string(got) != want {
+				} else if got, err := os.ReadFile(args[0]); err != nil {
+					return usage("%w", err)
+				} else if string(got) != want {
 					problems = append(problems, fmt.Errorf("%s is stale: run make generate", args[0]))
 				}
 			}

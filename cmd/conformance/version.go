@@ -13,7 +13,7 @@ func newVersion() *cobra.Command {
 	return &cobra.Command{
 		Use:   "version",
 		Short: "print the version of the suite",
-		Args:  cobra.NoArgs,
+		Args:  noArguments,
 		Run: func(cmd *cobra.Command, _ []string) {
 			fmt.Fprintf(cmd.OutOrStdout(), "conformance %s %s %s/%s\n", check.BuildVersion(), runtime.Version(), runtime.GOOS, runtime.GOARCH)
 		},

@@ -33,6 +33,9 @@ func (s *Server) Kubeconfig() ([]byte, error) {
 func MayWriteKubeconfig(path string) error {
 	data, err := os.ReadFile(path)
 	if errors.Is(err, fs.ErrNotExist) {
+		if _, err := os.Stat(filepath.Dir(path)); err != nil {
+			return fmt.Errorf("kubeconfig %s: its folder: %w", path, err)
+		}
 		return nil
 	}
 	if err != nil {

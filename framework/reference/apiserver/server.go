@@ -122,11 +122,20 @@ func New(options Options) (*Server, error) {
 	return s, nil
 }
 
+// The rules that the reference follows are those of these minor versions of Kubernetes 1.
+const (
+	OldestMinor = 25
+	NewestMinor = 37
+)
+
 // MinorVersion reads the 37 of "v1.37.1".
 func MinorVersion(version string) (int, error) {
 	var major, minor, patch int
 	if n, _ := fmt.Sscanf(version, "v%d.%d.%d", &major, &minor, &patch); n < 2 || major != 1 || minor < 0 {
 		return 0, fmt.Errorf("kubernetes version %q is not of the form v1.MINOR.PATCH", version)
+	}
+	if minor < OldestMinor || minor > NewestMinor {
+		return 0, fmt.Errorf("the reference does not know the rules of Kubernetes %s: it follows v1.%d to v1.%d", version, OldestMinor, NewestMinor)
 	}
 	return minor, nil
 }
