@@ -124,12 +124,17 @@ func (f *fill) followBands(places ...spec.ID) {
 	check.Deciding(f.beUsable, spec.AllocDynamicInRange, spec.AllocDynamicNotNetworkOrBroadcast)
 	check.Deciding(f.beFree, spec.AllocDynamicFree)
 	check.Deciding(f.beDistinct, spec.AllocUnique)
-	order, division := []spec.ID{spec.AllocUpperBandFirst, spec.AllocLowerBandAfterUpper}, append(slices.Clone(places), spec.AllocBandOffsetFormula)
-	if f.isDivided() { // in the right order, so what may be wrong is the place
-		order, division = division, order
+	if places := append(slices.Clone(places), spec.AllocBandOffsetFormula); f.isDivided() { // in the right order, so what may be wrong is the place
+		check.Deciding(func() { f.beUpperFirst(); f.beLowerAfterUpper() }, places...)
+		check.Deciding(func() {}, spec.AllocUpperBandFirst, spec.AllocLowerBandAfterUpper) // are met where the place is right
+	} else {
+		check.Deciding(f.beUpperFirst, spec.AllocUpperBandFirst)
+		check.Deciding(f.beLowerAfterUpper, spec.AllocLowerBandAfterUpper)
+		check.Deciding(func() {}, places...)
 	}
-	check.Deciding(f.beUpperThenLower, order...)
-	check.Deciding(func() {}, division...) // is met where the other is
+	if f.isUpperOnly() { // every number can be right but that of the lower band
+		places = nil
+	}
 	check.Deciding(f.beComplete, append(places, spec.AllocLowerBandAfterUpper)...)
 	check.Deciding(func() { Expect(f.refusal).To(check.BeExhausted()) }, spec.AllocExhaustedRefused)
 }

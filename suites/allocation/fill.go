@@ -23,8 +23,8 @@ type fill struct {
 	// bulk was handed out to several clients at a time, while the upper band had room for all of them; rest to one client,
 	// in this order.
 	bulk, rest []netip.Addr
-	// refusal is the answer to the create after the last address.
-	refusal check.Answer
+	// refusal is the answer to the create after the last address, early one to a create while the upper band had room.
+	refusal, early check.Answer
 }
 
 const (
@@ -76,7 +76,7 @@ func (f *fill) fillConcurrently(ctx context.Context, cp *check.ControlPlane, n i
 			}
 		}
 	})
-	Expect(refused.Code).To(BeZero(), "a create was refused while addresses of the upper band of %s were free: %s", f.cidr, refused)
+	f.early = refused
 }
 
 // freeIn is the number of addresses of a band that were free before the fill.
@@ -121,18 +121,27 @@ func (f *fill) beDistinct() {
 	}
 }
 
-// beUpperThenLower demands that the addresses of the upper band, all of them, came before those of the lower band.
-func (f *fill) beUpperThenLower() {
+// beUpperFirst demands that the addresses of the upper band, all of them, came before any other.
+func (f *fill) beUpperFirst() {
 	ginkgo.GinkgoHelper()
 	upper := f.freeIn(check.Upper)
-	for i, addr := range f.all() {
-		if i < upper {
-			Expect(addr).To(check.BeInBand(check.Upper, f.cidr), "after %d of %d addresses of the upper band", i, upper)
-		} else {
-			Expect(addr).To(check.BeInBand(check.Lower, f.cidr), "after all %d addresses of the upper band", upper)
-		}
+	for i, addr := range f.all()[:min(upper, len(f.all()))] {
+		Expect(addr).To(check.BeInBand(check.Upper, f.cidr), "after %d of %d addresses of the upper band", i, upper)
 	}
-	Expect(len(f.all())).To(BeNumerically(">=", upper), "addresses handed out before the range was said to be full; the upper band has %d", upper)
+}
+
+// beLowerAfterUpper demands that those of the lower band came then.
+func (f *fill) beLowerAfterUpper() {
+	ginkgo.GinkgoHelper()
+	upper := f.freeIn(check.Upper)
+	for _, addr := range f.all()[min(upper, len(f.all())):] {
+		Expect(addr).To(check.BeInBand(check.Lower, f.cidr), "after all %d addresses of the upper band", upper)
+	}
+}
+
+// isUpperOnly reports whether nothing was handed out but the upper band, or part of it.
+func (f *fill) isUpperOnly() bool {
+	return !slices.ContainsFunc(f.all(), func(addr netip.Addr) bool { return !f.bands.InDynamic(addr) })
 }
 
 // isDivided reports whether the addresses came in two parts, the higher ones first, be it that they are divided at another place than they should be.
@@ -155,9 +164,10 @@ func (f *fill) isDivided() bool {
 	return false
 }
 
-// beComplete demands that every free address was handed out.
+// beComplete demands that every free address was handed out, and no create refused before.
 func (f *fill) beComplete() {
 	ginkgo.GinkgoHelper()
+	Expect(f.early.Code).To(BeZero(), "a create was refused while addresses of the upper band of %s were free: %s", f.cidr, f.early)
 	free := f.freeIn(check.Upper) + f.freeIn(check.Lower)
 	Expect(f.all()).To(HaveLen(free), "addresses handed out of %s, which has %s to give, %d of them in use before", f.cidr, f.bands.Usable, len(f.before))
 }
