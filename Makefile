@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: conformance build test lab lab-proxy candidates-kine kind lab-repeat selftest verify generate fuzz bench lint cross clean
+.PHONY: conformance build test lab lab-proxy candidates-kine kind lab-repeat selftest verify generate fuzz bench lint cross release clean
 
 ## conformance: build, run everything on the reference, print the verdict and where the reports are
 conformance: build
@@ -80,5 +80,10 @@ lint:
 cross:
 	for os in linux darwin windows; do for arch in amd64 arm64; do echo $$os/$$arch; GOOS=$$os GOARCH=$$arch CGO_ENABLED=0 go build -o /dev/null ./cmd/conformance || exit 1; done; done
 
+## release: archives of the program for every platform, and their checksums, in DIST
+DIST ?= dist
+release:
+	hack/release.sh $(DIST)
+
 clean:
-	rm -rf bin conformance-report
+	rm -rf bin conformance-report $(DIST)

@@ -140,6 +140,30 @@ func TestFailFastEndsWithTheFirstFailure(t *testing.T) {
 	}
 }
 
+func TestMaxWaitShortensTheWaitForADemand(t *testing.T) {
+	args := []string{"run", "--focus", "proxy-service-added", "--fault", "cluster-ip-not-served"}
+	for _, c := range []struct {
+		flags []string
+		want  string
+	}{{nil, "not met within 30s"}, {[]string{"--max-wait", "3s"}, "not met within 3s"}} {
+		stdout, stderr, code := conformance(t, t.TempDir(), append(args, c.flags...)...)
+		if code != report.ExitNonConformant || !strings.Contains(stdout, c.want) {
+			t.Errorf("%v: exit code %d, want 1 and %q\n%s%s", c.flags, code, c.want, stdout, stderr)
+		}
+	}
+}
+
+func TestColoursAreForATerminalThatWantsThem(t *testing.T) {
+	t.Setenv("NO_COLOR", "")
+	if paletteOf(false) != (report.Palette{}) || paletteOf(true) != report.Colours {
+		t.Error("want colours on a terminal, and only there")
+	}
+	t.Setenv("NO_COLOR", "1")
+	if paletteOf(true) != (report.Palette{}) {
+		t.Error("NO_COLOR is not heeded")
+	}
+}
+
 func TestWorkersAreNoMoreThanChecksNorThanTheMachineBears(t *testing.T) {
 	var out strings.Builder
 	f := &runFlags{parallel: 5000}

@@ -128,10 +128,8 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if planned == 0 {
 		return usage("no check matches the selection; `conformance list` shows the requirements and their checks")
 	}
-	palette, terminal := report.Palette{}, isTerminal(out)
-	if terminal && os.Getenv("NO_COLOR") == "" { // https://no-color.org
-		palette = report.Colours
-	}
+	terminal := isTerminal(out)
+	palette := paletteOf(terminal)
 	// Everything that can be wrong about the configuration is found before anything is started or written.
 	expectations, err := f.readExpectations()
 	if err != nil {
@@ -333,6 +331,14 @@ func title(d *candidate.Description) string {
 		text += " with fault " + strings.Join(d.Faults, ", ")
 	}
 	return text
+}
+
+// paletteOf is in colours on a terminal whose user has not refused them (https://no-color.org).
+func paletteOf(terminal bool) report.Palette {
+	if terminal && os.Getenv("NO_COLOR") == "" {
+		return report.Colours
+	}
+	return report.Palette{}
 }
 
 func isTerminal(out io.Writer) bool {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -40,16 +39,7 @@ func (f *runFlags) selected(declarations []check.Declaration, leftOut []string) 
 	for _, id := range leftOut {
 		s.LeftOut = append(s.LeftOut, spec.ID(id))
 	}
-	claimed := map[spec.ID]bool{}
-	for _, d := range declarations {
-		for _, id := range d.Requirements {
-			r := spec.Default().Get(id)
-			if (len(f.Features) == 0 || slices.Contains(f.Features, r.Feature)) && (len(f.Profiles) == 0 || slices.Contains(f.Profiles, r.Profile)) {
-				claimed[id] = true
-			}
-		}
-	}
-	s.Claimed = len(claimed)
+	s.Claimed = f.Claimed(declarations)
 	return s
 }
 

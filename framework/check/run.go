@@ -3,8 +3,10 @@ package check
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"net/netip"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -20,7 +22,7 @@ import (
 )
 
 // Run judges the candidate with every check of the suites that the calling program imports, and reports whether all
-// of them are conformant or not applicable. It may be called once per process, from a `go test` function or a program.
+// of them are conformant or not applicable. It may be called once per process, from a `go test` function or a program; a second call fails and says why.
 func Run(t ginkgo.GinkgoTestingT, s Setup) bool {
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	return RunConfigured(t, s, suite, reporter)
@@ -28,10 +30,24 @@ func Run(t ginkgo.GinkgoTestingT, s Setup) bool {
 
 // RunConfigured is Run with Ginkgo's own configuration.
 func RunConfigured(t ginkgo.GinkgoTestingT, s Setup, suite types.SuiteConfig, reporter types.ReporterConfig) bool {
+	if hasRun {
+		fmt.Fprintln(os.Stderr, "conformance:", ErrRunTwice)
+		t.Fail()
+		return false
+	}
+	hasRun = true
 	Configure(s)
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	return ginkgo.RunSpecs(t, "service conformance", suite, reporter)
 }
+
+// ErrRunTwice says why a second Run fails.
+var ErrRunTwice = errors.New("the checks have run in this process, and Ginkgo runs its tree once: judge another candidate in a test binary of its own, which is a package of its own")
+
+var hasRun bool
+
+// HasRun reports whether the checks have run in this process, so that they cannot run again.
+func HasRun() bool { return hasRun }
 
 // Configure sets what Run takes as its Setup, for programs that call ginkgo.RunSpecs themselves.
 func Configure(s Setup) {

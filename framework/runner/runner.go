@@ -64,6 +64,20 @@ func (s *Selection) Claims(feature string) bool {
 	return (len(s.Features) == 0 || slices.Contains(s.Features, feature)) && (len(s.Profiles) == 0 || slices.Contains(s.Profiles, spec.Profile(feature)))
 }
 
+// Claimed is the number of requirements that the candidate claims and that a check decides.
+func (s *Selection) Claimed(declarations []check.Declaration) int {
+	claimed := map[spec.ID]bool{}
+	for _, d := range declarations {
+		for _, id := range d.Requirements {
+			r := spec.Default().Get(id)
+			if (len(s.Features) == 0 || slices.Contains(s.Features, r.Feature)) && (len(s.Profiles) == 0 || slices.Contains(s.Profiles, r.Profile)) {
+				claimed[id] = true
+			}
+		}
+	}
+	return len(claimed)
+}
+
 // Validate finds names in the selection that mean nothing. declarations are all checks.
 func (s *Selection) Validate(declarations []check.Declaration) error {
 	var problems []error
