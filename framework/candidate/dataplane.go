@@ -162,7 +162,8 @@ type Probe struct {
 	// SourcePort is that of every shot; 0 takes a fresh one for each.
 	SourcePort int `json:"sourcePort,omitempty"`
 	// Connection names a connection (with UDP a socket) that is opened by the first shot that names it and stays open until the
-	// lease ends, also between calls; every shot is a request on it. Empty opens one for each shot and closes it.
+	// lease ends, also between calls; every shot is a request on it. A stream counts as open once a backend has answered on it: one that met a stranger is closed,
+	// and the next shot opens another one. Empty opens one for each shot and closes it.
 	Connection string `json:"connection,omitempty"`
 	// Path makes each shot an HTTP GET (with TCP).
 	Path string `json:"path,omitempty"`
@@ -197,6 +198,8 @@ type Outcome struct {
 	Pod     PodName        `json:"pod,omitzero"`
 	PodPort int            `json:"podPort,omitempty"`
 	Source  netip.AddrPort `json:"source,omitzero"`
+	// Stranger is set when somebody accepted the connection who then proved to be no backend: an answer of another kind, none, or a reset before any.
+	Stranger bool `json:"stranger,omitempty"`
 	// HTTP is the answer to a GET.
 	HTTP *HTTPAnswer `json:"http,omitempty"`
 	// Start is when the shot was sent, Duration how long it took to its result, on the candidate's clock.

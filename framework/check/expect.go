@@ -411,15 +411,17 @@ func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [
 		return
 	}
 	for i, o := range n.Send(ctx, probes...) {
-		if o[0].Result == candidate.Answered {
+		if byStranger(o[0]) {
 			Abort("negative control: somebody answers the client in the %s at %s, an address that nobody has: where the network answers for every address, "+
 				"nothing can be said of the answers of strangers", probes[i].From, probes[i].To)
 		}
 	}
 }
 
-// byStranger reports whether a shot was answered, and not by a pod of this suite.
-func byStranger(o candidate.Outcome) bool { return o.Result == candidate.Answered && o.Pod.Name == "" }
+// byStranger reports whether somebody answered a shot, or accepted its connection, who is no pod of this suite.
+func byStranger(o candidate.Outcome) bool {
+	return o.Stranger || o.Result == candidate.Answered && o.Pod.Name == ""
+}
 
 // closedPort is a port on which no backend answers.
 const closedPort = 9
@@ -501,8 +503,10 @@ func describe(outcomes []candidate.Outcome) string {
 		switch {
 		case o.HTTP != nil && o.Pod.Name == "":
 			text = describeHTTP(o.HTTP)
-		case byStranger(o):
+		case byStranger(o) && o.Result == candidate.Answered:
 			text = "answered by a stranger"
+		case byStranger(o):
+			text = "accepted by a stranger, then " + text
 		case o.Result == candidate.Answered:
 			text = fmt.Sprintf("by %s on %d, seen from %s", o.Pod.Name, o.PodPort, o.Source.Addr())
 		}

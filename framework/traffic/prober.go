@@ -65,6 +65,8 @@ type connection struct {
 	owed int
 	// broken says why no answer can be told from the rest of an earlier one.
 	broken error
+	// proved is set once a backend has answered: until then the peer of a stream may be a stranger, whom a network has accept what is sent to an address that nobody has.
+	proved bool
 	budget int   // what may still be read of the answer
 	ended  error // what the socket said last
 }
@@ -75,7 +77,7 @@ func newConnection() *connection { return &connection{turn: make(chan struct{}, 
 // source address is local; the kernel chooses one if it is invalid. A context that ends makes the shots that are left Broken.
 //
 // A named connection (of the same client and protocol) that was broken stays so: every further shot on it is Reset. One
-// that could not be established is tried again by the next shot, as is a socket of UDP that was aborted.
+// that could not be established, or on which no backend has answered, is tried again by the next shot, as is a socket of UDP that was aborted.
 func (p *Prober) Send(ctx context.Context, in Namespace, probe candidate.Probe, local netip.Addr) []candidate.Outcome {
 	if probe.Timeout == 0 {
 		probe.Timeout = candidate.DefaultProbeTimeout
@@ -92,7 +94,7 @@ func (p *Prober) Send(ctx context.Context, in Namespace, probe candidate.Probe, 
 		err := p.shoot(ctx, in, &probe, source, o)
 		o.Duration = time.Since(o.Start)
 		if o.Result = classify(err); o.Result != candidate.Answered {
-			*o = candidate.Outcome{Result: o.Result, Start: o.Start, Duration: o.Duration}
+			*o = candidate.Outcome{Result: o.Result, Start: o.Start, Duration: o.Duration, Stranger: o.Stranger}
 		}
 		switch met := (networkError{}); {
 		case o.Result == candidate.Broken:
@@ -149,6 +151,10 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 	}
 	defer c.socket.use(ctx, probe.Timeout)()
 	err = c.exchange(probe, o)
+	if c.proved = c.proved || err == nil && (o.Pod.Name != "" || o.HTTP != nil); !c.proved && probe.Protocol != corev1.ProtocolUDP && classify(err) != candidate.Broken {
+		o.Stranger = true
+		defer p.forsake(c)
+	}
 	if probe.Protocol == corev1.ProtocolUDP && aborted(err) {
 		// The socket is of no use any more. What uses UDP opens another one then, as it does after any error.
 		defer p.forsake(c)
@@ -169,6 +175,7 @@ func (p *Prober) forsake(c *connection) {
 	p.mu.Lock()
 	c.socket = nil
 	p.mu.Unlock()
+	c.owed, c.broken, c.ended = 0, nil, nil
 }
 
 // connection returns the connection that the probe names, or a new one.

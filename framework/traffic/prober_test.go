@@ -15,6 +15,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 	"unsafe"
@@ -414,6 +415,18 @@ func TestLateAnswersAreNotTakenForOthers(t *testing.T) {
 		return &answer{Pod: map[bool]string{true: "late", false: "current"}[first], Port: 1, Source: to(loopback4, 1)}
 	}
 	lines := peer(t, func(c *net.TCPConn, r *bufio.Reader) {
+		say := func(a *answer, q string) {
+			if a.Request = q; strings.HasPrefix(q, "/") {
+				_, _ = c.Write(a.http(false))
+			} else {
+				_, _ = c.Write(a.line())
+			}
+		}
+		first, err := readRequest(r)
+		if err != nil {
+			return
+		}
+		say(late(false), first.text)
 		var requests []string
 		for range 2 {
 			q, err := readRequest(r)
@@ -423,13 +436,7 @@ func TestLateAnswersAreNotTakenForOthers(t *testing.T) {
 			requests = append(requests, q.text)
 		}
 		for i, q := range requests {
-			a := late(i == 0)
-			a.Request = q
-			if strings.HasPrefix(q, "/") {
-				_, _ = c.Write(a.http(false))
-			} else {
-				_, _ = c.Write(a.line())
-			}
+			say(late(i == 0), q)
 		}
 		_, _ = io.Copy(io.Discard, r)
 	})
@@ -454,7 +461,11 @@ func TestLateAnswersAreNotTakenForOthers(t *testing.T) {
 	}()
 	for _, probe := range []candidate.Probe{{To: lines, Protocol: tcp}, {To: lines, Protocol: tcp, Path: "/"}, {To: datagram, Protocol: udp}} {
 		p := newProber(t)
-		probe.Connection, probe.Timeout = "a", brief
+		probe.Connection, probe.Timeout = "a", patient
+		if probe.Protocol == tcp { // what was never answered is not used again
+			want(t, send(t, p, probe), candidate.Answered)
+		}
+		probe.Timeout = brief
 		want(t, send(t, p, probe), candidate.Dropped)
 		probe.Timeout = patient
 		if o := send(t, p, probe)[0]; o.Pod.Name != "current" {
@@ -571,6 +582,47 @@ func TestStranger(t *testing.T) {
 	want(t, outcomes, candidate.Answered)
 	if o := outcomes[0]; o.Pod.Name != "" || o.Error != "" {
 		t.Errorf("the answer of a stranger is that of pod %q (error %q)", o.Pod, o.Error)
+	}
+}
+
+// A network may accept every connection. One that met it stays with it for ever; the next shot is to find the backend that is there by then.
+func TestANamedConnectionThatMetAStrangerIsOpenedAgain(t *testing.T) {
+	for name, stranger := range map[string]func(*net.TCPConn, *bufio.Reader){
+		"resets":  func(c *net.TCPConn, _ *bufio.Reader) { reset(c) },
+		"ends":    func(_ *net.TCPConn, r *bufio.Reader) { _, _ = r.ReadString('\n') },
+		"is mute": func(_ *net.TCPConn, r *bufio.Reader) { _, _ = io.Copy(io.Discard, r) },
+		"answers": func(c *net.TCPConn, r *bufio.Reader) { _, _ = r.ReadString('\n'); fmt.Fprintln(c, "who is there?") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var met atomic.Int64
+			address := peer(t, func(c *net.TCPConn, r *bufio.Reader) {
+				if met.Add(1) == 1 {
+					stranger(c, r)
+					return
+				}
+				for {
+					q, err := readRequest(r)
+					if err != nil {
+						return
+					}
+					_, _ = c.Write((&answer{Request: q.text, Pod: "backend", Port: 1, Source: to(loopback4, 1)}).line())
+				}
+			})
+			p := newProber(t)
+			probe := candidate.Probe{To: address, Protocol: tcp, Connection: "kept", Timeout: brief}
+			if o := send(t, p, probe)[0]; !o.Stranger || o.Pod.Name != "" {
+				t.Errorf("what a stranger said is %+v", o)
+			}
+			probe.Timeout, probe.Count = patient, 3
+			for _, o := range send(t, p, probe) {
+				if o.Result != candidate.Answered || o.Stranger || o.Pod.Name != "backend" {
+					t.Errorf("with a backend there, the outcome is %+v", o)
+				}
+			}
+			if n := met.Load(); n != 2 {
+				t.Errorf("%d connections, want 2: the second one is kept", n)
+			}
+		})
 	}
 }
 
