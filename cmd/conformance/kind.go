@@ -364,9 +364,11 @@ func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.R
 		fmt.Fprintf(r.out, ", ready after %.0f s", c.took.Seconds())
 	}
 	fmt.Fprintln(r.out)
+	unfence := r.fence(ctx, i, c)
 	outside, remove := r.startOutside(ctx, c)
 	result, err := r.runOn(ctx, i, c.Kubeconfig, outside)
 	remove()
+	unfence()
 	switch {
 	case ctx.Err() != nil && err == nil:
 		return result

@@ -83,3 +83,28 @@ func (r *kindRun) startOutside(ctx context.Context, c made) (file string, remove
 	}
 	return file, remove
 }
+
+// fence keeps on the nodes what a run sends to addresses that nobody has. It returns what takes the fence down and says whether it held.
+func (r *kindRun) fence(ctx context.Context, i int, c made) (remove func()) {
+	ranges, err := parseServiceCIDR(r.cidrs[i])
+	var f *kindcluster.Fence
+	if err == nil && selectsTraffic() {
+		f, err = c.Fence(ctx, ranges)
+	}
+	if err != nil {
+		fmt.Fprintf(r.out, "what is sent to addresses that nobody has may leave the cluster: %v\n", err)
+	}
+	if f == nil || err != nil {
+		return func() {}
+	}
+	return func() {
+		ctx := context.WithoutCancel(ctx)
+		left, err := f.Left(ctx)
+		if left > 0 {
+			fmt.Fprintf(r.out, "%d packets to addresses that nobody has left the cluster\n", left)
+		}
+		if err := errors.Join(err, f.Remove(ctx)); err != nil {
+			fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
+		}
+	}
+}

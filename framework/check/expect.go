@@ -165,12 +165,15 @@ func (n *Network) findLost(ctx context.Context, within time.Duration, cases []Ca
 	var of []int
 	sent := 0
 	for i, c := range cases {
-		if c.Want.Met(outcomes[i]) || !fewLost(&c, outcomes[i]) || within == 0 && c.Protocol != corev1.ProtocolUDP {
+		withheld := refusalsWithheld(&c, outcomes[i])
+		if c.Want.Met(outcomes[i]) || !fewLost(&c, outcomes[i]) && !withheld || within == 0 && c.Protocol != corev1.ProtocolUDP {
 			continue
 		}
 		sent++
 		p := c.probe()
-		p.Timeout, p.Repeats = LossTimeout, lossRepeats
+		if p.Timeout, p.Repeats = LossTimeout, lossRepeats; withheld {
+			p.Repeats = int(LossTimeout/time.Second) - 1
+		}
 		// Shots that depend on each other follow one another; others need not wait for what is lost among them.
 		p.Count = len(outcomes[i])
 		if c.Connection == "" && c.SourcePort == 0 {
@@ -206,6 +209,14 @@ func fewLost(c *Case, outcomes []candidate.Outcome) bool {
 		return still.Met(rest)
 	}
 	return c.Want.Met(rest)
+}
+
+// refusalsWithheld reports whether datagrams that are to be refused were, or met silence: a kernel tells a peer of errors about once a second (icmp_ratelimit of
+// Linux), so that some of several refusals look like silence. Who drops them does so for longer than that.
+func refusalsWithheld(c *Case, outcomes []candidate.Outcome) bool {
+	return c.Want.Refusal && c.Protocol == corev1.ProtocolUDP && every(outcomes, func(o candidate.Outcome) bool {
+		return o.Result == candidate.Refused || o.Result == candidate.Dropped
+	})
 }
 
 // lostOf is of how many shots one may be lost, lossRepeats how often a datagram is sent again before it counts as lost, lossBatch how many shots wait for

@@ -377,6 +377,45 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 			t.Errorf("the loss is not among the evidence: %+v", f.Evidence)
 		}
 	}})
+	// A kernel tells a peer of refusals once a second: repetitions of a datagram meet one, unless somebody drops them.
+	withheld := func(drops bool) func(candidate.Probe, int) candidate.Outcome {
+		return func(p candidate.Probe, shot int) candidate.Outcome {
+			switch {
+			case p.To != vip:
+				return script.honest(p)
+			case drops || shot > 0 && p.Timeout/time.Duration(1+p.Repeats) < time.Second:
+				return met(candidate.Dropped)
+			}
+			return met(candidate.Refused)
+		}
+	}
+	refused := Case{From: Host("node-0"), To: vip, Protocol: corev1.ProtocolUDP, Want: Refused()}
+	it("to be refused is met by a kernel that tells a peer once a second", func(ctx context.Context, net *Network) {
+		script.shots = withheld(false)
+		net.Expect(ctx, "nothing", refused)
+	}, judged{verdict: Conformant})
+	it("to be refused is violated by who drops", func(ctx context.Context, net *Network) {
+		script.shots = withheld(true)
+		net.Expect(ctx, "nothing", refused)
+	}, judged{verdict: NonConformant, message: []string{"2× dropped"}})
+	it("is undecided where the network accepts what nobody has", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			if o := script.honest(p); o.Result == candidate.Answered {
+				return o
+			}
+			return candidate.Outcome{Result: candidate.Reset, Stranger: true}
+		}
+		net.Expect(ctx, "nothing", Case{From: net.ClientPod(ctx, "node-0"), To: vip, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: Unknown, reason: "negative control: somebody answers the client in the pod node-0-client-"})
+	it("is violated where a stranger accepts what somebody has", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			if p.To == vip {
+				return candidate.Outcome{Result: candidate.Reset, Stranger: true}
+			}
+			return script.honest(p)
+		}
+		net.Expect(ctx, "nothing", Case{From: net.ClientPod(ctx, "node-0"), To: vip, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: NonConformant, message: []string{"accepted by a stranger, then reset"}})
 	it("is violated by packets that are lost again", func(ctx context.Context, net *Network) {
 		script.shots = lossy(24, false)
 		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})

@@ -1,0 +1,147 @@
+package kindcluster
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+)
+
+// Fence keeps on the nodes of a cluster what is sent to addresses that nobody has: Service addresses that the proxy does not serve, and the networks for tests and
+// documentation. The nodes answer it with an ICMP error that no proxy gives for a Service. Without a fence such packets go wherever the network around the machine leads
+// them: some networks answer for every address, and nothing that a run sends is to leave the cluster.
+type Fence struct {
+	nodes  []nodes.Node
+	before []string // limits on ICMP errors of each node
+}
+
+// testNetworks are those for documentation and benchmarks (RFC 5737, RFC 2544, RFC 3849) that no client of a run has; external addresses of Services are among them.
+var testNetworks = []netip.Prefix{
+	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("198.19.0.0/16"),
+	netip.MustParsePrefix("2001:db8::/32"),
+}
+
+// allClients hold the clients outside of the cluster (clientRanges) of all nodes.
+var allClients = []netip.Prefix{netip.MustParsePrefix("198.18.0.0/16"), netip.MustParsePrefix("2001:db8:52::/48")}
+
+// limits are read and lifted: a kernel tells a peer of errors once a second, and more look like silence.
+const limits = "net.ipv4.icmp_ratelimit net.ipv6.icmp.ratelimit"
+
+// fenceWithin bounds the commands on all nodes.
+const fenceWithin = time.Minute
+
+// Fence puts the fence up; ranges are those of the cluster's Services. The cluster must be one of kind.
+func (c *Cluster) Fence(ctx context.Context, ranges []netip.Prefix) (_ *Fence, err error) {
+	k, is := c.provider.(*Kind)
+	if !is {
+		return nil, fmt.Errorf("cluster %s is not one of kind", c.Name)
+	}
+	all, err := k.library.ListInternalNodes(k.name)
+	if err != nil {
+		return nil, explained(err, nil)
+	}
+	ctx, cancel := context.WithTimeout(ctx, fenceWithin)
+	defer cancel()
+	f := &Fence{}
+	defer func() {
+		if err != nil {
+			err = errors.Join(fmt.Errorf("fence of cluster %s: %w", c.Name, err), f.Remove(context.WithoutCancel(ctx)))
+		}
+	}()
+	for _, n := range all {
+		f.nodes, f.before = append(f.nodes, n), append(f.before, "")
+		said, err := onNode(ctx, n, fenceScript(ranges))
+		if err != nil {
+			return f, err
+		}
+		f.before[len(f.before)-1] = said
+	}
+	return f, nil
+}
+
+// fenceScript is for the shell of a node. The chains come behind those of every proxy: what a proxy has translated has another destination by then, and what it
+// refuses or drops does not come so far.
+func fenceScript(ranges []netip.Prefix) string {
+	var s strings.Builder
+	fmt.Fprintf(&s, "for limit in %s; do sysctl $limit 2>/dev/null || true; done | tr -d ' '\n", limits)
+	fmt.Fprintf(&s, "for limit in %s; do sysctl -w $limit=0 >/dev/null 2>&1 || true; done\n", limits)
+	s.WriteString("nft delete table inet conformance 2>/dev/null || true\nnft -f - <<END\ntable inet conformance {\n\tchain fence {\n")
+	nobody := slices.Concat(ranges, testNetworks)
+	of := func(ranges []netip.Prefix, verdict string) {
+		for _, p := range ranges {
+			fmt.Fprintf(&s, "\t\t%s daddr %s %s\n", nftFamily(p), p, verdict)
+		}
+	}
+	of(allClients, "return")
+	of(nobody, "reject with icmpx type admin-prohibited")
+	s.WriteString("\t}\n")
+	for _, hook := range []string{"forward", "output"} {
+		fmt.Fprintf(&s, "\tchain %s {\n\t\ttype filter hook %s priority 50; policy accept;\n\t\tjump fence\n\t}\n", hook, hook)
+	}
+	s.WriteString("\tchain left {\n\t\ttype filter hook postrouting priority 300; policy accept;\n")
+	of(allClients, "return")
+	of(nobody, "oifname != \"lo\" counter")
+	s.WriteString("\t}\n}\nEND\n")
+	return s.String()
+}
+
+func nftFamily(p netip.Prefix) string {
+	if p.Addr().Is4() {
+		return "ip"
+	}
+	return "ip6"
+}
+
+// Left is how many packets to addresses that nobody has left a node all the same.
+func (f *Fence) Left(ctx context.Context) (packets int, err error) {
+	ctx, cancel := context.WithTimeout(ctx, fenceWithin)
+	defer cancel()
+	for _, n := range f.nodes {
+		said, err := onNode(ctx, n, "nft list chain inet conformance left")
+		if err != nil {
+			return packets, err
+		}
+		packets += counted(said)
+	}
+	return packets, nil
+}
+
+// counted is the sum of the counters in what nft lists: "… counter packets 3 bytes 180".
+func counted(listing string) (packets int) {
+	fields := strings.Fields(listing)
+	for i := 2; i < len(fields); i++ {
+		if fields[i-2] == "counter" && fields[i-1] == "packets" {
+			n, _ := strconv.Atoi(fields[i])
+			packets += n
+		}
+	}
+	return packets
+}
+
+// Remove takes the fence down. That there is none is no error.
+func (f *Fence) Remove(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, fenceWithin)
+	defer cancel()
+	var errs []error
+	for i, n := range f.nodes {
+		_, err := onNode(ctx, n, "nft delete table inet conformance 2>/dev/null || true\nfor limit in "+strings.Join(strings.Fields(f.before[i]), " ")+"; do sysctl -w $limit >/dev/null 2>&1 || true; done\n")
+		errs = append(errs, err)
+	}
+	return errors.Join(errs...)
+}
+
+// onNode runs a script in the shell of a node and returns what it printed.
+func onNode(ctx context.Context, n nodes.Node, script string) (string, error) {
+	var out, errs bytes.Buffer
+	if err := n.CommandContext(ctx, "sh", "-ec", script).SetStdout(&out).SetStderr(&errs).Run(); err != nil {
+		return "", fmt.Errorf("node %s: %w: %s", n, explained(err, nil), strings.TrimSpace(errs.String()))
+	}
+	return out.String(), nil
+}
