@@ -15,6 +15,7 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/cluster"
 	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/network"
 	"github.com/service-conformance/conformance/framework/reference"
 	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/fault"
@@ -32,6 +33,7 @@ type tierFlags struct {
 	outside    string // file
 	disruptive bool
 	tierName   string // in reports; set by tier kind for the process that judges
+	around     string // surroundings of the lab
 	proxy      lab.ProxyOptions
 	servers    lab.ServerOptions
 	kind       kindFlags
@@ -45,6 +47,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
 	registerProxy(flags, &f.proxy)
 	registerServers(flags, &f.servers)
+	flags.StringVar(&f.around, "surroundings", "", "what the network around the nodes of the lab does with addresses that nobody has: unreachable, silent, resetting or accepting (default unreachable); verdicts must not depend on it")
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default in a pod: its service account)")
 	flags.StringVar(&f.agentImage, "agent-image", "", "image of the pods that checks of traffic start in a cluster, as its nodes can pull it or have it")
 	flags.StringVar(&f.outside, "outside", "", "file that tells where an agent outside of the cluster is, for --tier cluster: its url, token and gateways")
@@ -66,11 +69,16 @@ func (f *tierFlags) validate() error {
 	if _, err := absent.Parse(f.without...); err != nil {
 		return usage("--without: %w", err)
 	}
+	if _, err := network.ParseSurroundings(f.around); err != nil {
+		return usage("--surroundings: %w", err)
+	}
 	switch {
 	case len(f.without) > 0 && f.tier != "reference":
 		return usage("--without is for --tier reference: with --feature, name the features that others claim")
 	case len(f.faults) > 0 && f.tier != "reference":
 		return usage("--fault is for --tier reference: a real API server has only its own bugs")
+	case f.around != "" && f.tier != "lab":
+		return usage("--surroundings is for --tier lab")
 	case f.binDir != "" && f.tier != "lab":
 		return usage("--kubernetes-bin-dir is for --tier lab")
 	case f.version != lab.DefaultVersion && f.tier == "kind":
@@ -185,7 +193,7 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 
 // labOptions are those of a lab, with nodes or without.
 func (f *tierFlags) labOptions(traffic bool) lab.Options {
-	o := lab.Options{Version: f.version, BinDir: f.binDir, DataPlane: traffic, Proxy: f.proxy, Servers: f.servers}
+	o := lab.Options{Version: f.version, BinDir: f.binDir, DataPlane: traffic, Proxy: f.proxy, Servers: f.servers, Surroundings: f.around}
 	if (f.binDir != "" || f.servers.APIServerCommand != "") && f.version == lab.DefaultVersion {
 		o.Version = "" // whatever the folder holds
 	}

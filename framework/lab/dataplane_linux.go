@@ -108,7 +108,7 @@ func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
 	if w.fabric, err = network.NewFabric(); err != nil {
 		return nil, err
 	}
-	if _, err := w.fabric.RefuseNobody(w.path); err != nil { // a machine without either program runs a proxy that needs none: it says so less often
+	if _, err := w.fabric.Surround(l.surroundings, w.path); err != nil { // a machine without either program runs a proxy that needs none: it says so less often
 		return nil, err
 	}
 	gateway := w.fabric.Gateway(c.ranges.primary.Addr().Is6()) // kube-apiserver wants to be reached by the family of its Services

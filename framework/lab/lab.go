@@ -17,6 +17,7 @@ import (
 	"sync"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab/network"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -36,6 +37,8 @@ type Options struct {
 	Proxy ProxyOptions
 	// Servers replace etcd and kube-apiserver.
 	Servers ServerOptions
+	// Surroundings is the name of network.Surroundings: what the network around the nodes does with addresses that nobody has; empty is the default.
+	Surroundings string
 	// Progress is told about a build; it may be nil.
 	Progress Progress
 }
@@ -63,6 +66,7 @@ type Lab struct {
 	binaries *Binaries
 	pool     *pool
 	proxy    ProxyOptions
+	surroundings network.Surroundings
 	coreDNS  string // its version; empty if there is none
 	// withoutDataPlane is why there is none; nil if there is.
 	withoutDataPlane error
@@ -93,7 +97,11 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 	if o.Proxy.Mode == "" {
 		o.Proxy.Mode = DefaultProxyMode
 	}
-	l := &Lab{version: v, binaries: b, proxy: o.Proxy, coreDNS: coreDNSIn(b)}
+	surroundings, err := network.ParseSurroundings(o.Surroundings)
+	if err != nil {
+		return nil, err
+	}
+	l := &Lab{version: v, binaries: b, proxy: o.Proxy, coreDNS: coreDNSIn(b), surroundings: surroundings}
 	switch {
 	case !o.DataPlane:
 		l.withoutDataPlane = errors.New("the lab was started without nodes")

@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"net"
 	"net/netip"
 	"os"
 	"slices"
@@ -43,8 +44,9 @@ const (
 
 // Fabric is the network of one lab. Its methods are safe for concurrent use.
 type Fabric struct {
-	root   *Namespace // that of the process: it has the bridge, and the API server listens there
-	bridge *netlink.Bridge
+	root     *Namespace // that of the process: it has the bridge, and the API server listens there
+	bridge   *netlink.Bridge
+	stranger net.Listener // answers for addresses that nobody has; nil if nobody does
 
 	mu       sync.Mutex
 	nodes    map[int]*Node
@@ -164,6 +166,9 @@ func (f *Fabric) Close() error {
 		f.unplug(n.link())
 	}
 	f.unplug(nowhere)
+	if f.stranger != nil {
+		_ = f.stranger.Close()
+	}
 	return f.root.links.LinkDel(f.bridge)
 }
 

@@ -96,32 +96,51 @@ func TestEverybodyReachesEveryPod(t *testing.T) {
 	}
 }
 
-// TestNobodyIsUnreachable demands that the network itself says so of an address that nobody has, to everybody and in both families: silence is then the
-// work of a node.
-func TestNobodyIsUnreachable(t *testing.T) {
-	f := must(NewFabric())(t)
-	defer f.Close()
-	n := must(f.AddNode())(t)
-	p := must(n.AddPod())(t)
-	outside := must(f.AddOutside(n, 1))(t)
-	shots := 50
-	if !must(f.RefuseNobody("/usr/sbin:/sbin:/usr/bin:/bin"))(t) {
-		t.Log("this machine has no iptables and no nft that work: only what the kernel says of itself is looked at")
-		shots = 1
-	}
-	for who, in := range map[string]*Namespace{"pod": p.Namespace, "host": n.Namespace, "outside": outside.Namespace} {
-		for _, nobody := range []string{"203.0.113.113", "2001:db8:dead::113", "10.96.7.7"} {
-			for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
-				var prober traffic.Prober
-				probe := candidate.Probe{To: netip.AddrPortFrom(netip.MustParseAddr(nobody), 80), Protocol: protocol, Count: shots, Interval: 2 * time.Millisecond, Timeout: candidate.DefaultProbeTimeout}
-				for i, o := range prober.Send(context.Background(), in.Do, probe, netip.Addr{}) {
-					if o.Result != candidate.Unreachable {
-						t.Errorf("%s to %s/%s, shot %d: %+v", who, nobody, protocol, i, o)
-						break
+// TestSurroundings demands that the network itself says the same of an address that nobody has to everybody and in both families. Where it says that there is no way,
+// silence is then the work of a node.
+func TestSurroundings(t *testing.T) {
+	for surroundings, says := range map[Surroundings][2]candidate.Outcome{ // by TCP and by UDP
+		Unreachable: {{Result: candidate.Unreachable}, {Result: candidate.Unreachable}},
+		Silent:      {{Result: candidate.Dropped}, {Result: candidate.Dropped}},
+		Resetting:   {{Result: candidate.Refused}, {Result: candidate.Refused}},
+		Accepting:   {{Result: candidate.Reset, Stranger: true}, {Result: candidate.Dropped}},
+	} {
+		t.Run(string(surroundings), func(t *testing.T) {
+			f := must(NewFabric())(t)
+			defer f.Close()
+			n := must(f.AddNode())(t)
+			p := must(n.AddPod())(t)
+			outside := must(f.AddOutside(n, 1))(t)
+			shots := 50
+			works, err := f.Surround(surroundings, "/usr/sbin:/sbin:/usr/bin:/bin")
+			switch {
+			case err != nil && surroundings != Unreachable:
+				t.Skip(err) // of this machine
+			case err != nil:
+				t.Fatal(err)
+			case !works:
+				t.Log("this machine has no iptables and no nft that work: only what the kernel says of itself is looked at")
+				shots = 1
+			}
+			for who, in := range map[string]*Namespace{"pod": p.Namespace, "host": n.Namespace, "outside": outside.Namespace} {
+				for _, nobody := range []string{"203.0.113.113", "2001:db8:dead::113", "10.96.7.7"} {
+					for i, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
+						want := says[i]
+						probe := candidate.Probe{To: netip.AddrPortFrom(netip.MustParseAddr(nobody), 80), Protocol: protocol, Count: shots, Interval: 2 * time.Millisecond, Timeout: 15 * time.Second}
+						if want.Result == candidate.Dropped {
+							probe.Count, probe.Timeout = 1, 100*time.Millisecond
+						}
+						var prober traffic.Prober
+						for i, o := range prober.Send(context.Background(), in.Do, probe, netip.Addr{}) {
+							if o.Result != want.Result || o.Stranger != want.Stranger {
+								t.Errorf("%s to %s/%s, shot %d: %+v", who, nobody, protocol, i, o)
+								break
+							}
+						}
 					}
 				}
 			}
-		}
+		})
 	}
 }
 
