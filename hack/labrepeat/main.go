@@ -1,6 +1,7 @@
 // Command labrepeat runs `conformance run` many times and reports every check whose verdict differs from run to run.
 //
 //	go run ./hack/labrepeat -n 50 bin/conformance run --tier lab
+//	go run ./hack/labrepeat -each surroundings=silent,accepting bin/conformance run --tier lab --suite proxy
 package main
 
 import (
@@ -21,12 +22,25 @@ import (
 
 func main() {
 	n := flag.Int("n", 50, "number of runs")
+	each := flag.String("each", "", "a flag and its values, NAME=VALUE,VALUE…: one run with each instead of -n runs")
 	flag.Parse()
-	if flag.NArg() == 0 {
-		fmt.Fprintln(os.Stderr, "usage: labrepeat [-n N] COMMAND ARG…")
+	name, values, valid := strings.Cut(*each, "=")
+	if flag.NArg() == 0 || *each != "" && !valid {
+		fmt.Fprintln(os.Stderr, "usage: labrepeat [-n N | -each FLAG=VALUE,VALUE…] COMMAND ARG…")
 		os.Exit(report.ExitUsage)
 	}
-	differing, err := repeat(*n, flag.Args())
+	var commands [][]string
+	for _, v := range strings.Split(values, ",") {
+		if valid {
+			commands = append(commands, slices.Concat(flag.Args(), []string{"--" + name, v}))
+		}
+	}
+	for range *n {
+		if !valid {
+			commands = append(commands, flag.Args())
+		}
+	}
+	differing, err := repeat(commands)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "labrepeat:", err)
 		os.Exit(report.ExitHarness)
@@ -36,15 +50,17 @@ func main() {
 	}
 }
 
-// repeat runs the command n times and returns the number of checks whose verdict was not the same each time.
-func repeat(n int, command []string) (int, error) {
+// repeat runs the commands, one after the other, and returns the number of checks whose verdict was not the same each time.
+func repeat(commands [][]string) (int, error) {
+	n := len(commands)
 	dir, err := os.MkdirTemp("", "labrepeat-")
 	if err != nil {
 		return 0, err
 	}
 	seen := map[string]map[check.Verdict][]int{}
 	var times []float64
-	for i := 1; i <= n; i++ {
+	for i, command := range commands {
+		i++
 		r, err := once(filepath.Join(dir, fmt.Sprint(i)), command)
 		if err != nil {
 			return 0, fmt.Errorf("run %d: %w", i, err)
