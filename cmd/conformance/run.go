@@ -170,6 +170,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		c = declared{c, says}
 	}
 	c = askAdmission(ctx, out, c, f.Selection.Claims)
+	if traffic && (f.tier == "cluster" || f.around != "") { // that of the lab is known
+		c = askSurroundings(ctx, out, c)
+	}
 	what := c.Describe()
 	if f.expectations == "" && len(what.Faults) == 0 {
 		if expectations, err = report.PublishedExpectations(&what); err != nil {

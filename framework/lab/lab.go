@@ -62,12 +62,12 @@ func (o *Options) Components() []Component {
 
 // Lab is a candidate that runs real control planes. All methods are safe for concurrent use.
 type Lab struct {
-	version  version
-	binaries *Binaries
-	pool     *pool
-	proxy    ProxyOptions
+	version      version
+	binaries     *Binaries
+	pool         *pool
+	proxy        ProxyOptions
 	surroundings network.Surroundings
-	coreDNS  string // its version; empty if there is none
+	coreDNS      string // its version; empty if there is none
 	// withoutDataPlane is why there is none; nil if there is.
 	withoutDataPlane error
 
