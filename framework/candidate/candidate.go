@@ -57,6 +57,9 @@ type Description struct {
 	// Admission is set where somebody may have configured what the API server admits: a run then asks it before it begins (check.FindAdmission), and puts here what it
 	// found; nil means that Services are stored as they are sent.
 	Admission *Admission `json:"admission,omitempty"`
+	// Nobody are addresses of the candidate's own networks that nobody has, at most one of each family, for what is to stay with the candidate. Without one, checks take
+	// addresses for documentation.
+	Nobody []netip.Addr `json:"nobody,omitempty"`
 	// Surroundings are what the network around the nodes does with addresses that nobody has, where a run has asked it (check.FindSurroundings).
 	Surroundings []Surrounding `json:"surroundings,omitempty"`
 	// Components are further versions worth recording ("etcd": "3.6.5", "go": "1.26.8").

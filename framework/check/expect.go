@@ -413,7 +413,7 @@ func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [
 			return // this one is unmet whoever answers elsewhere
 		}
 		p := c.probe()
-		p.To, p.Count, p.SourcePort, p.Connection = netip.AddrPortFrom(nobody(c.To.Addr()), c.To.Port()), 1, 0, ""
+		p.To, p.Count, p.SourcePort, p.Connection = netip.AddrPortFrom(nobody(&n.what, c.To.Addr()), c.To.Port()), 1, 0, ""
 		if !slices.Contains(probes, p) {
 			probes = append(probes, p)
 		}

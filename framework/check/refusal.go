@@ -20,7 +20,13 @@ var (
 	nobodyIPv6 = netip.MustParseAddr("2001:db8:dead::113")
 )
 
-func nobody(like netip.Addr) netip.Addr {
+// nobody is an address that nobody has, of the family of another one. Where the candidate names some of its own, what is sent to it stays with the candidate.
+func nobody(what *candidate.Description, like netip.Addr) netip.Addr {
+	for _, a := range what.Nobody {
+		if a.Is6() == like.Is6() {
+			return a
+		}
+	}
 	if like.Is6() {
 		return nobodyIPv6
 	}
@@ -62,7 +68,7 @@ func (n *Network) saidOfNobody(ctx context.Context, c *Case) string {
 	n.mu.Unlock()
 	if !known {
 		p := c.probe()
-		p.To, p.Count, p.SourcePort, p.Connection, p.Path = netip.AddrPortFrom(nobody(c.To.Addr()), c.To.Port()), 1, 0, "", ""
+		p.To, p.Count, p.SourcePort, p.Connection, p.Path = netip.AddrPortFrom(nobody(&n.what, c.To.Addr()), c.To.Port()), 1, 0, "", ""
 		p.Timeout, p.Repeats = saidWithin, lossRepeats
 		said = silence
 		if o := n.Send(ctx, p)[0][0]; o.Result == candidate.Unreachable {

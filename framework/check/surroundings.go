@@ -23,7 +23,7 @@ func FindSurroundings(ctx context.Context, c candidate.Candidate) (found []candi
 		return nil, err
 	}
 	defer plane.Release()
-	node := plane.Nodes()[0]
+	node, what := plane.Nodes()[0], c.Describe()
 	pod, err := plane.LendPod(ctx, node.Name, nil)
 	if err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func FindSurroundings(ctx context.Context, c candidate.Candidate) (found []candi
 		var asked []candidate.Surrounding
 		for _, a := range node.Addresses {
 			for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
-				probes = append(probes, candidate.Probe{From: client.from, To: netip.AddrPortFrom(nobody(a), 80), Protocol: protocol, Count: 1, Timeout: surroundingsWithin, Repeats: lossRepeats})
-				asked = append(asked, candidate.Surrounding{Clients: client.kind, To: nobody(a), Protocol: protocol})
+				probes = append(probes, candidate.Probe{From: client.from, To: netip.AddrPortFrom(nobody(&what, a), 80), Protocol: protocol, Count: 1, Timeout: surroundingsWithin, Repeats: lossRepeats})
+				asked = append(asked, candidate.Surrounding{Clients: client.kind, To: nobody(&what, a), Protocol: protocol})
 			}
 		}
 		outcomes, err := plane.Send(ctx, probes)

@@ -127,6 +127,9 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 	if c.withoutDataPlane() != nil {
 		return nil
 	}
+	if c.options.Tier == "" { // somebody else's network is around it; the nodes of kind have a fence
+		c.description.Nobody = nobodyIn(list)
+	}
 	c.description.Capabilities = append(c.description.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.Kubelet)
 	if c.options.Outside != nil {
 		c.description.Capabilities = append(c.description.Capabilities, spec.LoadBalancer)

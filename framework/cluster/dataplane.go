@@ -260,6 +260,29 @@ func nodesOf(list *corev1.NodeList) []candidate.Node {
 	return append(workers, others...)
 }
 
+// nobodyIn are the last addresses of the pod ranges of the last node, one of each family: pods are given the first ones, and a node has room for fewer. What is sent to
+// them is routed within the cluster. They are none where nodes have no pod ranges.
+func nobodyIn(list *corev1.NodeList) (nobody []netip.Addr) {
+	for i := len(list.Items) - 1; i >= 0 && len(nobody) == 0; i-- {
+		if !usable(&list.Items[i]) {
+			continue
+		}
+		for _, text := range list.Items[i].Spec.PodCIDRs {
+			p, err := netip.ParsePrefix(text)
+			if err != nil || p.Addr().BitLen()-p.Bits() < 8 { // a small range may be used up
+				continue
+			}
+			bytes := p.Masked().Addr().AsSlice()
+			for bit := p.Bits(); bit < p.Addr().BitLen()-1; bit++ {
+				bytes[bit/8] |= 0x80 >> (bit % 8)
+			}
+			a, _ := netip.AddrFromSlice(bytes) // the one before the last: that of IPv4 is for broadcasts
+			nobody = append(nobody, a)
+		}
+	}
+	return nobody
+}
+
 // usable reports whether a node stays, as far as can be seen. The taint of a control plane (NoSchedule) does not keep pods of checks away, which are bound to their node.
 func usable(n *corev1.Node) bool {
 	ready := slices.ContainsFunc(n.Status.Conditions, func(c corev1.NodeCondition) bool {

@@ -3,6 +3,7 @@ package cluster
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
@@ -171,5 +172,24 @@ func TestAPodThatDoesNotAnswerIsNotLentAgain(t *testing.T) {
 	}
 	if _, _, found := c.hosts.idle.Take("node"); found {
 		t.Error("the pod that has ended is idle")
+	}
+}
+
+func TestNobodyIsWithinThePodRangesOfANode(t *testing.T) {
+	ready := corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}
+	list := &corev1.NodeList{Items: []corev1.Node{
+		{Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.0.0/24"}}, Status: ready},
+		{Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.1.0/24", "fd00:10:244:1::/64"}}, Status: ready},
+		{Spec: corev1.NodeSpec{PodCIDRs: []string{"10.244.2.0/24"}}}, // not ready
+	}}
+	if got := fmt.Sprint(nobodyIn(list)); got != "[10.244.1.254 fd00:10:244:1:ffff:ffff:ffff:fffe]" {
+		t.Errorf("nobody has %s", got)
+	}
+	list.Items[1].Spec.PodCIDRs = []string{"10.244.1.0/26", "junk"}
+	if got := fmt.Sprint(nobodyIn(list)); got != "[10.244.0.254]" {
+		t.Errorf("beside a small range, nobody has %s", got)
+	}
+	if got := nobodyIn(&corev1.NodeList{Items: []corev1.Node{{Status: ready}}}); got != nil {
+		t.Errorf("without pod ranges, nobody has %v", got)
 	}
 }
