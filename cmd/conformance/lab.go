@@ -112,18 +112,31 @@ func isolate(ctx context.Context, out io.Writer, o lab.Options) error {
 	}
 	if lab.NeedsGuest(o.Proxy.Mode) {
 		fmt.Fprintln(out, "this machine's kernel has no IPVS: the lab boots itself in user-mode-linux, where everything takes many times as long")
-		code, err := lab.RunInGuest()
+		code, err := passingSignals(ctx, lab.RunInGuest)
 		if err != nil {
-			return usage("%w", err)
+			return labError(ctx, err)
 		}
 		return &exitError{code: code}
 	}
-	code, err := lab.Isolate()
+	code, err := passingSignals(ctx, lab.Isolate)
 	if err != nil {
+		if e := interrupted(ctx, err); e != nil {
+			return e
+		}
 		fmt.Fprintln(out, err)
 		return nil
 	}
 	return &exitError{code: code}
+}
+
+// passingSignals has another process do the work of this one, and heed its signals.
+func passingSignals(ctx context.Context, run func(<-chan os.Signal) (int, error)) (int, error) {
+	signals, done, ok := ending.passOn()
+	if !ok {
+		return 0, context.Cause(ctx)
+	}
+	defer done()
+	return run(signals)
 }
 
 // labError gives an error of the lab its exit code: a tier that cannot run is a matter of configuration.

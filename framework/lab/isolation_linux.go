@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/service-conformance/conformance/framework/lab/network"
+	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // isolatedVariable marks the environment of a process that Isolate has started.
@@ -26,32 +27,55 @@ func Isolated() bool { return os.Getenv(isolatedVariable) != "" }
 
 // Isolate runs this program anew, with the same arguments, in network and mount namespaces of its own and, unless it runs as root, in a user
 // namespace in which it is root. It returns the exit code of that process, which dies with this one; with it the kernel removes
-// whatever was built in the namespaces. The error says why the machine does not allow it.
-func Isolate() (code int, err error) {
+// whatever was built in the namespaces. Signals that come are passed on to it; a terminal sends its own to both. The error says why the machine does not allow it, or
+// which signal ended the process.
+func Isolate(signals <-chan os.Signal) (code int, err error) {
 	if err := isolationWorks(); err != nil {
 		return 0, err
 	}
 	cmd := isolated(os.Args[1:], "1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// Ctrl-C reaches both processes, for they are of one group; a signal to this one alone is passed on. The other one decides.
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
 	if err := onSpawner(cmd.Start); err != nil {
 		return 0, fmt.Errorf("start the lab in namespaces: %w", err)
 	}
-	go func() {
-		for s := range signals {
-			if s != os.Interrupt {
-				_ = cmd.Process.Signal(s)
-			}
-		}
-	}()
+	isolatedProcess.Store(cmd.Process)
+	defer isolatedProcess.Store(nil)
+	ended := make(chan struct{})
+	defer close(ended)
+	go passSignals(signals, cmd.Process, ended)
 	err = cmd.Wait()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode(), nil
 	}
-	return 0, err
+	return 0, errors.Join(fmt.Errorf("the process in namespaces of its own ended: %w", err), sweep(os.TempDir()))
+}
+
+// isolatedProcess is what Isolate waits for, if it does.
+var isolatedProcess atomic.Pointer[os.Process]
+
+// abandonIsolated kills the process that Isolate waits for, and removes what it leaves.
+func abandonIsolated() {
+	p := isolatedProcess.Load()
+	if p == nil {
+		return
+	}
+	if started, err := processStart(p.Pid); err == nil {
+		_ = ProcessIdentity{p.Pid, started}.end((*os.Process).Kill)
+	}
+	_ = sweep(os.TempDir())
+	scratch.Sweep()
+}
+
+// passSignals passes signals on to a process until it has ended.
+func passSignals(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
+	for {
+		select {
+		case s := <-signals:
+			_ = to.Signal(s)
+		case <-ended:
+			return
+		}
+	}
 }
 
 // isolated is this program in namespaces of its own.

@@ -4,6 +4,7 @@ package lab
 
 import (
 	"errors"
+	"os"
 	"runtime"
 )
 
@@ -11,9 +12,11 @@ import (
 func Isolated() bool { return false }
 
 // Isolate fails: there are no network namespaces on this system.
-func Isolate() (code int, err error) {
+func Isolate(<-chan os.Signal) (code int, err error) {
 	return 0, errors.New(runtime.GOOS + " has no network namespaces; the data plane of the lab needs Linux")
 }
+
+func abandonIsolated() {}
 
 // PrepareIsolation does nothing.
 func PrepareIsolation() error { return nil }
@@ -22,7 +25,7 @@ func PrepareIsolation() error { return nil }
 func NeedsGuest(string) bool { return false }
 
 // RunInGuest fails: user-mode-linux needs Linux.
-func RunInGuest() (code int, err error) {
+func RunInGuest(<-chan os.Signal) (code int, err error) {
 	return 0, errors.New("user-mode-linux needs Linux")
 }
 

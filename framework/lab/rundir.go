@@ -95,7 +95,28 @@ func newRunDir(parent string) (*runDir, error) {
 		os.RemoveAll(path)
 		return nil, err
 	}
+	live.Store(d, nil)
 	return d, nil
+}
+
+// live are the folders that belong to this process.
+var live sync.Map
+
+// Abandon ends the processes of this one's labs and removes their folders. The process is about to end without waiting for those who use them.
+func Abandon() {
+	abandonIsolated()
+	live.Range(func(d, _ any) bool {
+		d.(*runDir).abandon()
+		return true
+	})
+}
+
+func (d *runDir) abandon() {
+	d.mu.Lock() // for good: nothing is started here any more
+	for _, p := range d.rec.Processes {
+		_ = p.kill()
+	}
+	_ = os.RemoveAll(d.path)
 }
 
 func (d *runDir) file(name string) string { return filepath.Join(d.path, name) }
@@ -135,6 +156,7 @@ func (d *runDir) detach() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rec.Detached = true
+	live.Delete(d)
 	return d.write()
 }
 
@@ -147,7 +169,10 @@ func (d *runDir) write() error {
 }
 
 // remove deletes the folder.
-func (d *runDir) remove() error { return os.RemoveAll(d.path) }
+func (d *runDir) remove() error {
+	live.Delete(d)
+	return os.RemoveAll(d.path)
+}
 
 // writeFileAtomically writes a file so that readers see either the old content or the whole new one.
 func writeFileAtomically(path string, content []byte, mode os.FileMode) error {
@@ -162,6 +187,20 @@ func writeFileAtomically(path string, content []byte, mode os.FileMode) error {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// Sweep removes the folders, and ends the processes, that killed runs of this user left behind, and returns the paths of the folders.
+func Sweep() (removed []string, err error) {
+	before := runDirs(os.TempDir())
+	err = sweep(os.TempDir())
+	after := runDirs(os.TempDir())
+	return slices.DeleteFunc(before, func(path string) bool { return slices.Contains(after, path) }), err
+}
+
+// runDirs are the folders of labs in parent, of whomever.
+func runDirs(parent string) []string {
+	paths, _ := filepath.Glob(filepath.Join(parent, runDirPrefix+"*")) // the pattern is well formed, unless the folder's name is a pattern itself
+	return paths
 }
 
 // sweep removes the folders in parent, and ends the processes, that killed runs of this user left behind.

@@ -198,7 +198,7 @@ func (r *Report) judge(catalogue *spec.Catalogue) {
 	}
 	slices.SortFunc(r.Requirements, func(a, b RequirementVerdict) int { return cmp.Compare(a.ID, b.ID) })
 	r.Verdict = unexcused
-	if r.NotRun > 0 {
+	if r.NotRun > 0 || r.Interrupted {
 		r.Verdict = check.Worse(r.Verdict, check.Unknown)
 	}
 	// Where all that was decided is excused, or about what SHOULD be, no MUST is violated.
@@ -240,9 +240,23 @@ func (r *Report) ExitCode() int {
 	return ExitUnknown
 }
 
+// NotJudged is how many checks the end of an interrupted run left without a verdict.
+func (r *Report) NotJudged() int {
+	n := r.NotRun
+	for _, c := range r.Checks {
+		if c.Verdict == check.Unknown && c.Reason == check.Interrupted {
+			n++
+		}
+	}
+	return n
+}
+
 // VerdictLine is the verdict in words.
 func (r *Report) VerdictLine() string {
 	line := r.verdictOnMusts()
+	if n := r.NotJudged(); r.Interrupted {
+		line += fmt.Sprintf("; interrupted, %d checks were not judged", n)
+	}
 	switch n := r.shouldsNotMet(); n {
 	case 0:
 		return line
