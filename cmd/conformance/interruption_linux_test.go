@@ -196,19 +196,11 @@ func TestARunThatServersHoldUpEnds(t *testing.T) {
 func TestASignalToTheOuterProcessOfALabEndsIt(t *testing.T) {
 	for _, told := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(told.String(), func(t *testing.T) {
-			programs, began := t.TempDir(), filepath.Join(t.TempDir(), "began")
+			began := filepath.Join(t.TempDir(), "began")
 			if err := syscall.Mkfifo(began, 0o600); err != nil {
 				t.Fatal(err)
 			}
-			for name, does := range map[string]string{
-				"kube-apiserver": `echo "Kubernetes v1.37.1"`,
-				"etcd":           fmt.Sprintf(`case "$1" in --version) echo "etcd Version: 3.7.0";; *) echo > %s; exec sleep 1000;; esac`, began),
-				"kube-proxy":     "exit 1", "kube-controller-manager": "exit 1",
-			} {
-				if err := os.WriteFile(filepath.Join(programs, name), []byte("#!/bin/sh\n"+does+"\n"), 0o700); err != nil {
-					t.Fatal(err)
-				}
-			}
+			programs := labPrograms(t, "echo > "+began+"; exec sleep 1000")
 			r := startSignalled(t, "run", "--tier", "lab", "--kubernetes-bin-dir", programs, "--suite", "proxy", "--parallel", "2")
 			r.awaitLine(" checks, suite ")
 			if _, err := os.ReadFile(began); err != nil { // until etcd has begun
@@ -218,6 +210,22 @@ func TestASignalToTheOuterProcessOfALabEndsIt(t *testing.T) {
 			r.leavesNothing()
 		})
 	}
+}
+
+// labPrograms is a folder of programs for a lab of which none serves. etcd is what etcd does when it is to serve, in words of a shell.
+func labPrograms(t *testing.T, etcd string) (dir string) {
+	t.Helper()
+	dir = t.TempDir()
+	for name, does := range map[string]string{
+		"kube-apiserver": `echo "Kubernetes v1.37.1"`,
+		"etcd":           `case "$1" in --version) echo "etcd Version: 3.7.0";; *) ` + etcd + `;; esac`,
+		"kube-proxy":     "exit 1", "kube-controller-manager": "exit 1",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\n"+does+"\n"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
 }
 
 // TestAKilledRunLeavesNoProcessAndCleanupTheRest kills the process that holds the candidate.
@@ -235,6 +243,24 @@ func TestAKilledRunLeavesNoProcessAndCleanupTheRest(t *testing.T) {
 		t.Errorf("exit code %d, %q %q", code, stdout, stderr)
 	}
 	r.leavesNothing()
+}
+
+// TestAProgramThatEndsIsInTheReport demands that each face of the report tells of it, and that its log is kept.
+func TestAProgramThatEndsIsInTheReport(t *testing.T) {
+	dir := t.TempDir()
+	programs := labPrograms(t, "echo it breaks; exit 7")
+	stdout, stderr, code := conformance(t, dir, "run", "--tier", "lab", "--kubernetes-bin-dir", programs, "--focus", "alloc-dynamic-assigned", "--report-dir", "report")
+	found, err := report.Read(filepath.Join(dir, "report"))
+	if err != nil || len(found.Ended) == 0 || code != report.ExitUnknown {
+		t.Fatalf("%v, exit code %d, %+v\n%s%s", err, code, found, stdout, stderr)
+	}
+	ended := found.Ended[0]
+	log, err := os.ReadFile(filepath.Join(dir, "report", ended.Log))
+	junit, errJUnit := os.ReadFile(filepath.Join(dir, "report", report.JUnitFile))
+	if err != nil || errJUnit != nil || string(log) != "it breaks\n" || !strings.Contains(ended.How, "exit status 7") ||
+		!strings.Contains(string(junit), ended.Program+" runs until the end") || !strings.Contains(stdout, "ended by itself  "+ended.Program) {
+		t.Errorf("%v %v, %+v, log %q\n%s\n%s", err, errJUnit, ended, log, stdout, junit)
+	}
 }
 
 // conformanceWith runs the program with further variables in its environment.

@@ -188,9 +188,6 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	opened := c
 	defer func() {
-		if l, ok := opened.(*lab.Lab); ok {
-			keepLogs(out, l, filepath.Join(f.reportDir, "logs"))
-		}
 		closing, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.Close(closing); err != nil {
@@ -226,6 +223,12 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 
 	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations, Selection: selection}
 	progress := runner.NewProgress(out, terminal, planned)
+	ofLab, onLab := opened.(*lab.Lab)
+	if onLab {
+		ofLab.OnEnd(func(ended lab.Log) {
+			progress.Println(fmt.Sprintf("%sended by itself%s  %s: %v\n", palette.Red, palette.Reset, ended.Program(), ended.Died))
+		})
+	}
 	judging, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
 	f.sonobuoy.progress.Expect(planned)
@@ -258,6 +261,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		}
 	}})
 	progress.Stop()
+	if onLab {
+		run.Ended = keepLogs(out, ofLab, filepath.Join(f.reportDir, "logs"))
+	}
 	run.Duration = time.Since(run.Started)
 	// A run that had judged everything when the signal came is as whole as any.
 	run.Interrupted = judging.Err() != nil && (len(results) < planned || slices.ContainsFunc(results, func(r check.Result) bool { return r.Reason == check.Interrupted }))

@@ -27,12 +27,9 @@ func Isolated() bool { return os.Getenv(isolatedVariable) != "" }
 
 // Isolate runs this program anew, with the same arguments, in network and mount namespaces of its own and, unless it runs as root, in a user
 // namespace in which it is root. It returns the exit code of that process, which dies with this one; with it the kernel removes
-// whatever was built in the namespaces. Signals that come are passed on to it; a terminal sends its own to both. The error says why the machine does not allow it, or
-// which signal ended the process.
+// whatever was built in the namespaces. Signals that come are passed on to it; a terminal sends its own to both. The error says why that
+// process could not start or which signal ended it; NodesWork says before whether the machine has such namespaces.
 func Isolate(signals <-chan os.Signal) (code int, err error) {
-	if err := isolationWorks(); err != nil {
-		return 0, err
-	}
 	cmd := isolated(os.Args[1:], "1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	if err := onSpawner(cmd.Start); err != nil {
@@ -47,7 +44,10 @@ func Isolate(signals <-chan os.Signal) (code int, err error) {
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode(), nil
 	}
-	return 0, errors.Join(fmt.Errorf("the process in namespaces of its own ended: %w", err), sweep(os.TempDir()))
+	if err != nil {
+		err = errors.Join(fmt.Errorf("the process in namespaces of its own ended: %w", err), sweep(os.TempDir()))
+	}
+	return 0, err
 }
 
 // isolatedProcess is what Isolate waits for, if it does.
@@ -101,16 +101,36 @@ func isolationWorks() error {
 	var said strings.Builder
 	cmd.Stderr = &said
 	if err := onSpawner(cmd.Start); err != nil {
-		return fmt.Errorf("this machine does not let this user make network namespaces (%w): run as root, or allow user namespaces "+
-			"(sysctls kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)", err)
+		return fmt.Errorf("this machine does not let this user make network namespaces (%w): %s", err, allowNamespaces(os.Geteuid()))
 	}
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 	defer stop()
 	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("the namespaces that this machine allows are of no use: %s: run as root, or allow user namespaces "+
-			"(sysctl kernel.apparmor_restrict_unprivileged_userns)", strings.TrimSpace(said.String()))
+		return fmt.Errorf("the namespaces that this machine allows are of no use (%s): %s", strings.TrimSpace(said.String()), allowNamespaces(os.Geteuid()))
 	}
 	return nil
+}
+
+// allowNamespaces says what a user can do about it.
+func allowNamespaces(euid int) string {
+	if euid == 0 {
+		return "in a container, give it the capabilities SYS_ADMIN and NET_ADMIN (docker run --privileged); elsewhere look at the sysctls user.max_net_namespaces and user.max_mnt_namespaces"
+	}
+	return "run as root, or allow user namespaces " +
+		"(sysctls kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)"
+}
+
+// NodesWork returns nil if this machine lets this user have nodes with such proxies, else why it does not.
+func NodesWork(o ProxyOptions) error {
+	if o.Mode == "" {
+		o.Mode = DefaultProxyMode
+	}
+	if !NeedsGuest(o.Mode) {
+		if err := isolationWorks(); err != nil {
+			return err
+		}
+	}
+	return checkPrograms(o)
 }
 
 // PrepareIsolation completes the isolation of this process, if it is isolated; main calls it before anything else. It does not return in

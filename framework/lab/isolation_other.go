@@ -11,6 +11,11 @@ import (
 // Isolated reports whether this process runs in network namespaces of its own.
 func Isolated() bool { return false }
 
+// NodesWork fails: the nodes of a lab are network namespaces.
+func NodesWork(ProxyOptions) error {
+	return errors.New(runtime.GOOS + " has no network namespaces; the data plane of the lab needs Linux")
+}
+
 // Isolate fails: there are no network namespaces on this system.
 func Isolate(<-chan os.Signal) (code int, err error) {
 	return 0, errors.New(runtime.GOOS + " has no network namespaces; the data plane of the lab needs Linux")

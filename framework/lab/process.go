@@ -122,6 +122,9 @@ func (p *process) diedError() error {
 func (p *process) startError() error {
 	err := p.diedError()
 	if strings.Contains(err.Error(), "address already in use") || strings.Contains(err.Error(), "Only one usage of each socket address") {
+		p.mu.Lock()
+		p.killed = true // it is started again: nobody needs to know
+		p.mu.Unlock()
 		return fmt.Errorf("%w: %w", errPortTaken, err)
 	}
 	return err

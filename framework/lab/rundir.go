@@ -82,6 +82,8 @@ type runDir struct {
 	rec  record
 	// all are the processes that the folder has had, in order.
 	all []*process
+	// ended is told of each process that ends by itself; nil before the first one starts, if nobody wants to know.
+	ended func(*process)
 }
 
 // newRunDir makes a folder in parent that belongs to this process.
@@ -133,6 +135,14 @@ func (d *runDir) add(p *process) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, p)
+	if d.ended != nil {
+		go func() {
+			<-p.done
+			if p.died() && p.startError() != nil && p.died() { // which is not so of one whose port was taken
+				d.ended(p)
+			}
+		}()
+	}
 	d.rec.Processes = append(d.rec.Processes, ProcessIdentity{p.pid, p.started})
 	return d.write()
 }

@@ -89,8 +89,8 @@ func (r *Report) JUnit() ([]byte, error) {
 	if len(r.UnexpectedPasses) > 0 {
 		all.Suites = append(all.Suites, r.unexpected())
 	}
-	if r.Interrupted {
-		all.Suites = append(all.Suites, r.interrupted())
+	if whole := r.asAWhole(); whole.Tests > 0 {
+		all.Suites = append(all.Suites, whole)
 	}
 	for _, s := range all.Suites {
 		all.Tests += s.Tests
@@ -124,15 +124,23 @@ func (r *Report) unexpected() junitSuite {
 	return s
 }
 
-// interrupted is a suite with one error: a run that was cut off is no pass, though all that it judged may be.
-func (r *Report) interrupted() junitSuite {
-	return junitSuite{
-		Name: "run", Timestamp: r.Started.Format("2006-01-02T15:04:05"), Time: seconds(0), Tests: 1, Errors: 1, Properties: r.properties(),
-		Cases: []junitCase{{
-			Name: "judges every check", Classname: "conformance.run", Time: seconds(0),
-			Error: &junitMessage{Message: fmt.Sprintf("interrupted: %d checks were not judged", r.NotJudged()), Type: "unknown"},
-		}},
+// asAWhole is a suite of errors of the run itself, without cases if it has none: one that was cut off, or judged what had ended, is no pass, though all that it saw may be.
+func (r *Report) asAWhole() junitSuite {
+	s := junitSuite{Name: "run", Timestamp: r.Started.Format("2006-01-02T15:04:05"), Time: seconds(0), Properties: r.properties()}
+	fail := func(name, message string) {
+		s.Cases = append(s.Cases, junitCase{
+			Name: name, Classname: "conformance.run", Time: seconds(0), Error: &junitMessage{Message: printable(message), Type: "unknown"},
+		})
+		s.Tests++
+		s.Errors++
 	}
+	if r.Interrupted {
+		fail("judges every check", fmt.Sprintf("interrupted: %d checks were not judged", r.NotJudged()))
+	}
+	for _, e := range r.Ended {
+		fail(e.Program+" runs until the end", e.How)
+	}
+	return s
 }
 
 // DisplayName is the check's name with its range.
