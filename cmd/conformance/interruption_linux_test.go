@@ -105,6 +105,16 @@ func (r *signalled) processes() (left []string) {
 	return left
 }
 
+// awaitProcesses waits until there are so many, the run among them.
+func (r *signalled) awaitProcesses(n int) {
+	r.t.Helper()
+	for there := 1; there < n; there = len(r.processes()) {
+		if there == 0 {
+			r.t.Fatal("the run has ended")
+		}
+	}
+}
+
 // leavesNothing demands that no process and no temporary file is left.
 func (r *signalled) leavesNothing() {
 	r.t.Helper()
@@ -212,6 +222,16 @@ func TestASignalToTheOuterProcessOfALabEndsIt(t *testing.T) {
 	}
 }
 
+// TestASelftestThatIsInterruptedSaysSo demands that it does not take the end of a process that it has ended for a failure.
+func TestASelftestThatIsInterruptedSaysSo(t *testing.T) {
+	r := startSignalled(t, "selftest", "--fault", "lower-band-first")
+	r.awaitProcesses(2) // the reference without a fault
+	if code := r.signal(syscall.SIGINT); code != report.ExitUnknown || !strings.HasSuffix(r.said.String(), "\nconformance: interrupted\n") {
+		t.Errorf("exit code %d\n%s", code, r.said.String())
+	}
+	r.leavesNothing()
+}
+
 // labPrograms is a folder of programs for a lab of which none serves. etcd is what etcd does when it is to serve, in words of a shell.
 func labPrograms(t *testing.T, etcd string) (dir string) {
 	t.Helper()
@@ -232,11 +252,7 @@ func labPrograms(t *testing.T, etcd string) (dir string) {
 func TestAKilledRunLeavesNoProcessAndCleanupTheRest(t *testing.T) {
 	r := startSignalled(t, "run", "--parallel", "4")
 	r.awaitLine(" checks, suite ")
-	for there := 1; there < 5; there = len(r.processes()) { // until the workers are there
-		if there == 0 {
-			t.Fatal("the run has ended")
-		}
-	}
+	r.awaitProcesses(5) // the workers
 	r.signal(syscall.SIGKILL)
 	stdout, stderr, code := conformanceWith(t, []string{"TMPDIR=" + r.temp()}, "cleanup")
 	if code != report.ExitConformant || !strings.Contains(stdout, "folder "+filepath.Join(r.temp(), "conformance-workers-")) {
