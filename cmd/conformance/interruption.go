@@ -31,6 +31,7 @@ type interruption struct {
 	quit func(code int)
 
 	mu     sync.Mutex
+	left   bool      // signals are left to the command
 	leaves string    // what the program leaves if it ends at once; empty if nothing
 	first  time.Time // zero until there is one
 	passed chan<- os.Signal
@@ -60,6 +61,9 @@ func listen() (context.Context, *interruption) {
 func (i *interruption) heed(s os.Signal, now time.Time) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if i.left {
+		return
+	}
 	if i.passed != nil {
 		select {
 		case i.passed <- s:
@@ -75,7 +79,11 @@ func (i *interruption) heed(s os.Signal, now time.Time) {
 			if s == os.Interrupt {
 				name = "SIGINT"
 			}
-			fmt.Fprintf(os.Stderr, "conformance: interrupted by %s: it ends within %s; another signal ends it at once\n", name, endsWithin)
+			over := ""
+			if isTerminal(os.Stderr) {
+				over = "\r\x1b[K" // the progress, and what the terminal shows of the key
+			}
+			fmt.Fprintf(os.Stderr, "%sconformance: interrupted by %s: it ends within %s; another signal ends it at once\n", over, name, endsWithin)
 		} else {
 			within += passedOnWithin
 		}
@@ -115,6 +123,16 @@ func (i *interruption) passOn() (signals <-chan os.Signal, done func(), ok bool)
 	}, true
 }
 
+// leave leaves signals to the command, which outlives them or passes them on in its own way.
+func (i *interruption) leave() {
+	if i == nil {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.left = true
+}
+
 // mayLeave says what the program leaves outside of this machine's processes and files if it ends at once.
 func (i *interruption) mayLeave(what string) {
 	if i == nil {
@@ -127,6 +145,9 @@ func (i *interruption) mayLeave(what string) {
 
 // atOnce ends the program. The lock is held.
 func (i *interruption) atOnce() {
+	if i.left {
+		return
+	}
 	if i.leaves != "" {
 		fmt.Fprintln(os.Stderr, "conformance: this may leave", i.leaves)
 	}

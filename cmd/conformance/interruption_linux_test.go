@@ -206,10 +206,7 @@ func TestARunThatServersHoldUpEnds(t *testing.T) {
 func TestASignalToTheOuterProcessOfALabEndsIt(t *testing.T) {
 	for _, told := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} {
 		t.Run(told.String(), func(t *testing.T) {
-			began := filepath.Join(t.TempDir(), "began")
-			if err := syscall.Mkfifo(began, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			began := makeFIFO(t)
 			programs := labPrograms(t, "echo > "+began+"; exec sleep 1000")
 			r := startSignalled(t, "run", "--tier", "lab", "--kubernetes-bin-dir", programs, "--suite", "proxy", "--parallel", "2")
 			r.awaitLine(" checks, suite ")
@@ -230,6 +227,35 @@ func TestASelftestThatIsInterruptedSaysSo(t *testing.T) {
 		t.Errorf("exit code %d\n%s", code, r.said.String())
 	}
 	r.leavesNothing()
+}
+
+// TestASignalBeforeTheRunBeginsIsReported sends one while the lab asks a program for its version, and demands a report, or that of the run before would stand there.
+func TestASignalBeforeTheRunBeginsIsReported(t *testing.T) {
+	for _, focus := range []string{"alloc-dynamic-assigned", "proxy-clusterip-reachable"} {
+		t.Run(focus, func(t *testing.T) {
+			began := makeFIFO(t)
+			programs := labPrograms(t, "exit 1")
+			if err := os.WriteFile(filepath.Join(programs, "kube-apiserver"), []byte("#!/bin/sh\necho > "+began+"; exec sleep 1000\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			r := startSignalled(t, "run", "--tier", "lab", "--kubernetes-bin-dir", programs, "--focus", focus)
+			if _, err := os.ReadFile(began); err != nil {
+				t.Fatal(err)
+			}
+			r.saysInterrupted(r.signal(syscall.SIGTERM))
+			r.leavesNothing()
+		})
+	}
+}
+
+// makeFIFO makes a file whose reader waits for its writer.
+func makeFIFO(t *testing.T) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "fifo")
+	if err := syscall.Mkfifo(path, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return path
 }
 
 // labPrograms is a folder of programs for a lab of which none serves. etcd is what etcd does when it is to serve, in words of a shell.

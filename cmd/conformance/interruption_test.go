@@ -29,6 +29,19 @@ func TestASecondSignalEndsAtOnce(t *testing.T) {
 	}
 }
 
+// TestSignalsThatAreLeftToTheCommandEndNothing is for shells, where Ctrl-C is for what runs inside, and for agents.
+func TestSignalsThatAreLeftToTheCommandEndNothing(t *testing.T) {
+	ctx, end := context.WithCancelCause(t.Context())
+	i := &interruption{end: end, quit: func(code int) { t.Errorf("it quits with %d", code) }}
+	i.leave()
+	i.heed(os.Interrupt, time.Now())
+	i.heed(os.Interrupt, time.Now().Add(2*sameSignal))
+	i.timeIsOver()
+	if ctx.Err() != nil {
+		t.Error("the context ended")
+	}
+}
+
 // TestSignalsArePassedOn demands that a process that does the work gets every signal, and that none is passed on where the work must not begin.
 func TestSignalsArePassedOn(t *testing.T) {
 	ctx, end := context.WithCancelCause(t.Context())
