@@ -20,7 +20,7 @@ const (
 	// sameSignal is the time in which signals count as one: a terminal, and programs such as timeout, send theirs to a process and to those that pass them on to it.
 	sameSignal = time.Second
 	// endsWithin is how long the program takes to end.
-	endsWithin = 9 * time.Second
+	endsWithin = 8 * time.Second
 	// passedOnWithin is how much longer it waits for a process that a signal was passed on to.
 	passedOnWithin = 500 * time.Millisecond
 )
