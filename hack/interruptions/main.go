@@ -206,7 +206,7 @@ func (r *started) wait(told time.Time) time.Duration {
 			}
 			return took
 		}
-		time.Sleep(10 * time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // to look at every process is work, too
 	}
 }
 
