@@ -46,6 +46,7 @@ func Isolate(signals <-chan os.Signal) (code int, err error) {
 	}
 	if err != nil {
 		err = errors.Join(fmt.Errorf("the process in namespaces of its own ended: %w", err), sweep(os.TempDir()))
+		scratch.Sweep()
 	}
 	return 0, err
 }
