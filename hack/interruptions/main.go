@@ -136,7 +136,7 @@ func (o *options) once(moment time.Duration) (line string, fine bool, err error)
 		words = "-"
 		said += r.cleanup(o.command[0])
 		files = r.files()
-		fine = fine && len(files) == 0 && verdict == "no report"
+		fine = fine && len(files) == 0 // a report, if there is one, was complete before: it is written as a whole
 	} else {
 		// A run that was over when the signal came has reported as ever.
 		finished := !interrupted && verdict != "no report"
