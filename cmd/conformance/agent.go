@@ -22,7 +22,7 @@ func newAgent() *cobra.Command {
 				return usage("environment variable %s: %w", agent.ConfigVariable, err)
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "agent of pod %s: %d ports, commanded on port %d\n", config.Pod, len(config.Ports), config.Control)
-			// The signals of main end its context; a pod that is told to terminate goes on answering until it is killed.
+			ending.leave() // a pod that is told to terminate goes on answering until it is killed
 			if err := agent.Run(context.WithoutCancel(cmd.Context()), config); err != nil {
 				return harness("agent of pod %s: %w", config.Pod, err)
 			}

@@ -15,16 +15,20 @@ func newCleanup() *cobra.Command {
 	var timeout time.Duration
 	cmd := &cobra.Command{
 		Use:   "cleanup",
-		Short: "Remove what killed runs have left in a cluster",
-		Long: `Remove what runs that were killed have left in a cluster: the namespaces that they made, which carry the label service-conformance/run, and all that is
-in them. Nothing else is touched. Do not call it while a run goes on. It waits until they are gone, and exits with 70 if one is left.`,
+		Short: "Remove what killed runs have left, on this machine and in a cluster",
+		Long: `Remove what runs that were killed have left. On this machine these are temporary folders of this user whose process is gone, and processes of its labs; the next
+run removes them, too. In a cluster, if one is named, these are the namespaces that runs made, which carry the label service-conformance/run, and all that is in them.
+Nothing else is touched. Do not name a cluster while a run goes on there. It waits until the namespaces are gone, and exits with 70 if one is left.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			switch {
-			case kubeconfig == "" && !inPod():
-				return usage("cleanup needs --kubeconfig, unless it runs in a pod of the cluster")
-			case timeout <= 0:
+			if timeout <= 0 {
 				return usage("--timeout %s: it must be positive", timeout)
+			}
+			for _, path := range removeLeft() {
+				fmt.Fprintln(cmd.OutOrStdout(), "folder", path)
+			}
+			if kubeconfig == "" && !inPod() {
+				return nil
 			}
 			client, err := cluster.Connect(kubeconfig)
 			if err != nil {
@@ -46,7 +50,7 @@ in them. Nothing else is touched. Do not call it while a run goes on. It waits u
 			return nil
 		},
 	}
-	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default in a pod: its service account)")
+	cmd.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig of a cluster (default in a pod: its service account; else none)")
 	cmd.Flags().DurationVar(&timeout, "timeout", 5*time.Minute, "how long it waits until all namespaces are gone")
 	return cmd
 }

@@ -20,6 +20,7 @@ func TestCleanupRemovesWhatARunLeft(t *testing.T) {
 	if _, err := s.admin.CoreV1().Namespaces().Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
+	t.Setenv("TMPDIR", t.TempDir()) // what killed runs of this machine have left is not for a test to remove
 	stdout, stderr, code := conformance(t, t.TempDir(), "cleanup", "--kubeconfig", s.kubeconfig)
 	if code != 0 || stdout != "namespace conformance-left\n1 namespaces removed\n" {
 		t.Errorf("exit code %d, %q %q", code, stdout, stderr)
@@ -32,6 +33,7 @@ func TestCleanupOfABrokenServerIsNoWrongUsage(t *testing.T) {
 	defer server.Close()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	writeKubeconfig(t, kubeconfig, server.URL)
+	t.Setenv("TMPDIR", t.TempDir()) // what killed runs of this machine have left is not for a test to remove
 	stdout, stderr, code := conformance(t, t.TempDir(), "cleanup", "--kubeconfig", kubeconfig)
 	if code != report.ExitHarness || stdout != "" || !strings.Contains(stderr, "list the namespaces of runs") {
 		t.Errorf("exit code %d, %q %q", code, stdout, stderr)

@@ -119,6 +119,9 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 			return usage("%w", err)
 		}
 	}
+	if f.kind.reuse == "" && !f.kind.keep {
+		ending.mayLeave(fmt.Sprintf("clusters conformance-%s-N: `kind get clusters` shows them, `kind delete cluster --name` removes one", r.id))
+	}
 	folder, err := report.OpenFolder(f.reportDir)
 	if err != nil {
 		return usage("%w", err)
@@ -131,7 +134,6 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 		parts[i] = report.Part{ServiceCIDR: r.cidrs[i], Report: result}
 	}, remove)
 	run.Duration = time.Since(run.Started)
-	run.Interrupted = ctx.Err() != nil
 	if f.expectations == "" {
 		run.Expectations, err = publishedFor(parts)
 	} else {
@@ -390,8 +392,8 @@ func (r *kindRun) withLogs(ctx context.Context, i int, c *kindcluster.Cluster, s
 	return fmt.Errorf("%w; its logs are in %s", said, r.logsDir(i))
 }
 
-// interruptedWithin is how long a process that judges may clean up after an interruption.
-const interruptedWithin = 6 * time.Minute
+// interruptedWithin is how long a process that judges may report after an interruption: the clusters are still to be deleted.
+const interruptedWithin = 3 * time.Second
 
 // runOn judges a cluster in a process of its own and returns its report. A process that broke is also kept in r.broken.
 func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig, outside string) (*report.Report, error) {

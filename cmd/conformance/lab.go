@@ -12,6 +12,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/report"
 )
 
 func newLab() *cobra.Command {
@@ -66,7 +67,12 @@ func newLabDown() *cobra.Command {
 	}
 }
 
-// openLab makes a lab. One with nodes is made in namespaces of its own, see isolate; where the machine has none it is made without nodes.
+// noTraffic refuses a run: checks of traffic that were asked for and cannot be made are no pass of the rest.
+func noTraffic(reason error) error {
+	return usage("no traffic can be sent here: %w; without it, judge the API server alone: --suite allocation,apischema", reason)
+}
+
+// openLab makes a lab. One with nodes is made in namespaces of its own, see isolate.
 func openLab(ctx context.Context, out io.Writer, o lab.Options) (candidate.Candidate, error) {
 	shown := newBuildProgress(out)
 	o.Progress = shown.show
@@ -76,32 +82,36 @@ func openLab(ctx context.Context, out io.Writer, o lab.Options) (candidate.Candi
 		return nil, labError(ctx, err)
 	}
 	if reason := l.WithoutDataPlane(); o.DataPlane && reason != nil {
-		fmt.Fprintf(out, "no traffic can be sent, checks of it do not apply: %v\n", reason)
+		_ = l.Close(ctx) // nothing has started
+		return nil, noTraffic(reason)
 	}
 	return l, nil
 }
 
-// keepLogs keeps the logs of programs that are none of the lab's own, and of those that ended by themselves, and says of the latter how.
-func keepLogs(out io.Writer, l *lab.Lab, folder string) {
+// keepLogs keeps the logs of programs that are none of the lab's own, and of those that ended by themselves, and returns the latter.
+func keepLogs(out io.Writer, l *lab.Lab, folder string) (ended []report.EndedProgram) {
 	logs, err := l.KeepLogs(folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance: keeping the logs:", err)
 	}
 	for _, one := range logs {
 		if one.Died != nil {
-			fmt.Fprintf(out, "%s: %v\n", filepath.Join(folder, one.File), one.Died)
+			ended = append(ended, report.EndedProgram{Program: one.Program(), How: one.Died.Error(), Log: filepath.ToSlash(filepath.Join(filepath.Base(folder), one.File))})
 		}
 	}
 	if len(logs) > 0 {
 		fmt.Fprintf(out, "logs: %s\n", folder)
 	}
+	return ended
 }
 
-// isolate runs this program anew in namespaces of its own and returns what it ends with; nil means to go on here, because it runs
-// there already or the machine has no such namespaces. The programs are built before: in the namespaces there is no network.
+// isolate runs this program anew in namespaces of its own and returns what it ends with; nil means to go on here, because it runs there already. The programs are built before: in the namespaces there is no network.
 func isolate(ctx context.Context, out io.Writer, o lab.Options) error {
 	if lab.Isolated() {
 		return nil
+	}
+	if err := lab.NodesWork(o.Proxy); err != nil { // what a build of minutes would not help
+		return noTraffic(err)
 	}
 	shown := newBuildProgress(out)
 	o.Progress = shown.show
@@ -112,18 +122,30 @@ func isolate(ctx context.Context, out io.Writer, o lab.Options) error {
 	}
 	if lab.NeedsGuest(o.Proxy.Mode) {
 		fmt.Fprintln(out, "this machine's kernel has no IPVS: the lab boots itself in user-mode-linux, where everything takes many times as long")
-		code, err := lab.RunInGuest()
+		code, err := passingSignals(ctx, lab.RunInGuest)
 		if err != nil {
-			return usage("%w", err)
+			return labError(ctx, err)
 		}
 		return &exitError{code: code}
 	}
-	code, err := lab.Isolate()
+	code, err := passingSignals(ctx, lab.Isolate)
 	if err != nil {
-		fmt.Fprintln(out, err)
-		return nil
+		if e := interrupted(ctx, err); e != nil {
+			return e
+		}
+		return harness("%w", err)
 	}
 	return &exitError{code: code}
+}
+
+// passingSignals has another process do the work of this one, and heed its signals.
+func passingSignals(ctx context.Context, run func(<-chan os.Signal) (int, error)) (int, error) {
+	signals, done, ok := ending.passOn()
+	if !ok {
+		return 0, context.Cause(ctx)
+	}
+	defer done()
+	return run(signals)
 }
 
 // labError gives an error of the lab its exit code: a tier that cannot run is a matter of configuration.

@@ -27,6 +27,7 @@ KUBECONFIG works on the nodes. The exit code is that of the command.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
+			ending.leave() // what runs in the shell gets them
 			code, err := lab.Shell(lab.ShellOptions{Place: args[0], Command: args[1:]})
 			if err != nil {
 				return usage("%w", err)

@@ -25,7 +25,7 @@ ports that its containers name, or on 80 and 8080 if they name none. Images and 
 follows what is written into their status (kubectl patch pod NAME --subresource=status …). A deleted pod answers until its grace
 period is over. Deployments, ReplicaSets and StatefulSets work.
 
-Where this machine lets this user have no network namespaces, the control plane runs alone, as with --nodes 0.`,
+Where this machine lets this user have no network namespaces, the control plane runs alone, as with --nodes 0, unless nodes or a proxy were asked for.`,
 		Example: `  conformance lab up --kubeconfig kc
   kubectl --kubeconfig kc create deployment web --image=any --replicas=3
   kubectl --kubeconfig kc expose deployment web --port 80 --target-port 8080
@@ -49,6 +49,11 @@ Where this machine lets this user have no network namespaces, the control plane 
 			}
 			if o.Nodes == 0 && o.Proxy != (lab.ProxyOptions{}) {
 				return usage("the flags --proxy-… and --node-… are for nodes, and there are none")
+			}
+			if o.Nodes > 0 && (cmd.Flags().Changed("nodes") || o.Proxy != (lab.ProxyOptions{})) { // what was asked for is not left out
+				if err := lab.NodesWork(o.Proxy); err != nil {
+					return usage("there can be no nodes here: %w", err)
+				}
 			}
 			shown := newBuildProgress(out)
 			o.Progress, o.Request = shown.show, candidate.Request{ServiceCIDRs: ranges}

@@ -2,7 +2,6 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -34,8 +33,8 @@ func main() {
 		os.Exit(report.ExitHarness)
 	}
 	endWithTerminal()
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
+	ctx, i := listen()
+	ending = i
 	err := newRoot().ExecuteContext(ctx)
 	code := report.ExitConformant
 	if err != nil {

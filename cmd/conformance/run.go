@@ -41,6 +41,8 @@ type runFlags struct {
 	failFast     bool
 	sonobuoy     sonobuoyFlags
 	given        *pflag.FlagSet // the flags, to know which were named
+	nothing      *report.Run    // what there is to say of a run that has not begun; nil until the configuration is known to be good
+	begun        bool           // there is a report, or another process or run makes it
 }
 
 func newRun() *cobra.Command {
@@ -51,7 +53,7 @@ func newRun() *cobra.Command {
 		Long: `Judge a candidate with the checks of the suites.
 
 Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is not (or an expected failure passed),
-2 nothing is non-conformant but something is unknown, 64 wrong usage or configuration, 70 the harness itself broke.`,
+2 nothing is non-conformant but something is unknown or the run was interrupted, 64 wrong usage or configuration, 70 the harness itself broke.`,
 		Example: `  conformance run
   conformance run --focus 'alloc-*' --service-cidr 10.96.0.0/24
   conformance run --tier lab --kubernetes-version v1.36.3 --report-dir out
@@ -59,7 +61,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
   conformance run --fault lower-band-first`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			run := func() error { return f.run(cmd.Context(), cmd.OutOrStdout()) }
+			run := func() error { return f.runOrSay(cmd.Context(), cmd.OutOrStdout()) }
 			if f.sonobuoy.on {
 				return f.forSonobuoy(cmd.OutOrStdout(), cmd.Flags(), run)
 			}
@@ -86,6 +88,25 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	flags.StringVar(&f.declared, "implementation", "", "file in which an implementation says which features it claims and what it does where the specification leaves room (fixtures/implementation.example.yaml)")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of random choices (default: a new one, printed)")
 	return cmd
+}
+
+// runOrSay runs, and makes a report that nothing was judged where the run is interrupted before it begins.
+func (f *runFlags) runOrSay(ctx context.Context, out io.Writer) error {
+	err := f.run(ctx, out)
+	if f.begun || f.nothing == nil || interrupted(ctx, err) == nil || err == nil {
+		return err
+	}
+	folder, opened := report.OpenFolder(f.reportDir)
+	if opened != nil {
+		return err
+	}
+	r := report.Build(*f.nothing, nil)
+	paths, written := folder.Finish(r)
+	r.WriteSummary(out, report.Palette{})
+	if len(paths) > 0 && f.tierName == "" {
+		fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
+	}
+	return errors.Join(err, written)
 }
 
 func (f *runFlags) run(ctx context.Context, out io.Writer) error {
@@ -139,12 +160,20 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if err := report.CheckFolder(f.reportDir); err != nil {
 		return usage("%w", err)
 	}
+	f.nothing = &report.Run{
+		SuiteVersion: check.BuildVersion(), Candidate: candidate.Description{Tier: f.tier, Capabilities: []spec.Capability{}}, Started: time.Now(), Seed: f.seed, Planned: planned, Interrupted: true, Selection: selection,
+	}
+	removeLeft()
 	if f.tier == "kind" {
+		f.begun = true
 		return f.runKind(ctx, out, palette, expectations, selection)
 	}
 	traffic := selectsTraffic()
 	if f.tier == "lab" && traffic {
 		if err := isolate(ctx, out, f.labOptions(true)); err != nil {
+			if e := (*exitError)(nil); errors.As(err, &e) && e.err == nil {
+				f.begun = true // it is the exit code of a run in namespaces of its own
+			}
 			return err
 		}
 	}
@@ -157,9 +186,6 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	opened := c
 	defer func() {
-		if l, ok := opened.(*lab.Lab); ok {
-			keepLogs(out, l, filepath.Join(f.reportDir, "logs"))
-		}
 		closing, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.Close(closing); err != nil {
@@ -182,10 +208,14 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		return harness("%w", err)
 	}
 	f.ExpectedToFail = expectations.Failing(check.Declarations(), &what)
+	if ctx.Err() != nil {
+		return interrupted(ctx, context.Cause(ctx))
+	}
 	folder, err := report.OpenFolder(f.reportDir)
 	if err != nil {
 		return usage("%w", err)
 	}
+	f.begun = true
 	fmt.Fprintf(out, "%s: %d checks, suite %s, seed %d\n", title(&what), planned, check.BuildVersion(), f.seed)
 
 	if len(others) > 0 {
@@ -194,13 +224,23 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 
 	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations, Selection: selection}
 	progress := runner.NewProgress(out, terminal, planned)
+	ofLab, onLab := opened.(*lab.Lab)
+	if onLab {
+		ofLab.OnEnd(func(ended lab.Log) {
+			progress.Println(fmt.Sprintf("%sended by itself%s  %s: %v\n", palette.Red, palette.Reset, ended.Program(), ended.Died))
+		})
+	}
 	judging, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
 	f.sonobuoy.progress.Expect(planned)
 	live, log := report.NewLive(run), report.Log{Palette: palette}
 	var results []check.Result
 	var lost error
-	err = runner.Run(judging, runner.Options{Selection: f.Selection, Candidate: c, Parallel: f.workers(out, planned), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
+	id := runner.NewRunID()
+	if f.tier == "cluster" && f.tierName == "" {
+		ending.mayLeave("namespaces: `conformance cleanup` removes them")
+	}
+	err = runner.Run(judging, runner.Options{Selection: f.Selection, Candidate: c, RunID: id, Parallel: f.workers(out, planned), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
 		progress.Event(e)
 		f.sonobuoy.told(e)
 		if e.Result == nil {
@@ -222,10 +262,17 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		}
 	}})
 	progress.Stop()
+	if onLab {
+		run.Ended = keepLogs(out, ofLab, filepath.Join(f.reportDir, "logs"))
+	}
 	run.Duration = time.Since(run.Started)
-	run.Interrupted = judging.Err() != nil
+	// A run that had judged everything when the signal came is as whole as any.
+	run.Interrupted = judging.Err() != nil && (len(results) < planned || slices.ContainsFunc(results, func(r check.Result) bool { return r.Reason == check.Interrupted }))
 	r := report.Build(run, results)
 	paths, writeErr := folder.Finish(r)
+	if run.Interrupted {
+		f.removeRun(id)
+	}
 	again := f.again
 	if f.tierName != "" { // who started this process knows the command
 		again = nil

@@ -102,6 +102,9 @@ func (f *selftestFlags) run(ctx context.Context, out io.Writer) error {
 
 	sound, err := runReference(ctx, work, "sound")
 	if err != nil {
+		if e := interrupted(ctx, err); e != nil {
+			return e
+		}
 		return err
 	}
 	if bad := failed(sound); len(bad) > 0 || sound.Summary.Checks.Unknown > 0 {

@@ -96,9 +96,6 @@ func outcomeOf(dir string, err error) sonobuoy.Outcome {
 	}
 	if r, reading := report.Read(dir); reading == nil && text == "" {
 		text = r.VerdictLine()
-		if r.Interrupted {
-			text = fmt.Sprintf("interrupted, %d checks did not run; so far: %s", r.NotRun, text)
-		}
 	}
 	failed := code == report.ExitNonConformant
 	return sonobuoy.Outcome{Failed: failed, Broken: !failed && code != report.ExitConformant, Text: text}

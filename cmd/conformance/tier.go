@@ -242,10 +242,29 @@ func sweep(ctx context.Context, out io.Writer, kubeconfig string) {
 	}
 }
 
-const sweepWithin = time.Minute
+// removeRun removes from a cluster what the checks of an interrupted run had no time to remove.
+func (f *tierFlags) removeRun(id string) {
+	if f.tier != "cluster" || f.tierName != "" { // a cluster that was made for the run goes as a whole
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
+	defer cancel()
+	client, err := cluster.Connect(f.kubeconfig)
+	if err == nil {
+		err = cluster.RemoveRun(ctx, client, id)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "conformance: the interrupted run may have left namespaces, `conformance cleanup` removes them: %v\n", err)
+	}
+}
+
+const (
+	sweepWithin  = time.Minute
+	removeWithin = 2 * time.Second
+)
 
 func interrupted(ctx context.Context, err error) error {
-	if ctx.Err() != nil || errors.Is(err, context.Canceled) {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted) {
 		return &exitError{code: 2, err: errors.New("interrupted")}
 	}
 	return nil

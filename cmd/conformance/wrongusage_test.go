@@ -97,7 +97,9 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 
 // unseen are messages that no command of the list can cause here, and why.
 var unseen = map[string]string{
-	"--output: %w": "it needs a program for an image, see TestImageWithWrongUsage",
+	"no traffic can be sent here: %w; without it, judge the API server alone: --suite allocation,apischema": "it needs a machine without namespaces, see withoutnamespaces_linux_test.go",
+	"there can be no nodes here: %w": "it needs a machine without namespaces, see withoutnamespaces_linux_test.go",
+	"--output: %w":                   "it needs a program for an image, see TestImageWithWrongUsage",
 	"--report-dir: with --sonobuoy the reports are in Sonobuoy's folder of results":          "it needs a folder of Sonobuoy, see TestSonobuoyIsRefusedWhatItCannotHave",
 	"--sonobuoy is for a pod of a cluster, which tier %s does not judge: use --tier cluster": "it needs a folder of Sonobuoy, see TestSonobuoyIsRefusedWhatItCannotHave",
 	"score card: %w; name another file with --write":                                         "the self-test runs for minutes before",

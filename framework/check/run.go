@@ -83,10 +83,12 @@ type running struct {
 var current *running
 
 // run is the body of every Ginkgo spec: it arranges a control plane, runs the check and cleans up.
-func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
-	if setup.Ended != nil && setup.Ended() {
+func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
+	if ended() {
 		ginkgo.Skip("the run has ended") // it gives no result: current is nil
 	}
+	ctx, end := endingWithRun(node)
+	defer end()
 	current = &running{declared: d, ctx: ctx, result: Result{
 		Suite: d.Suite, Check: d.Name, ServiceCIDR: cidr, Requirements: d.Requirements, Location: d.Location,
 		TimeoutSeconds: d.Timeout.Seconds(),
@@ -142,6 +144,25 @@ func run(ctx ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		return
 	}
 	body.(Body)(ctx, cp)
+}
+
+// ended reports whether the run has.
+func ended() bool { return setup.Context != nil && setup.Context.Err() != nil }
+
+// errRunEnded is why the context of a check ended that the end of the run cut off.
+var errRunEnded = errors.New("the run has ended")
+
+// endingWithRun is a context of a check that ends with the run, too. Cleaning up has other contexts.
+func endingWithRun(node context.Context) (ctx context.Context, end func()) {
+	ctx, cancel := context.WithCancelCause(node)
+	if setup.Context == nil {
+		return ctx, func() { cancel(nil) }
+	}
+	stop := context.AfterFunc(setup.Context, func() { cancel(errRunEnded) })
+	return ctx, func() {
+		stop()
+		cancel(nil)
+	}
 }
 
 // aliveStill makes the check unknown, whatever it found, if a program ended meanwhile that it rests on: a proxy that is not there breaks no sentence about Services.
@@ -298,7 +319,7 @@ func interrupted(state types.SpecState) bool {
 	}
 	// A check that notices first that its context has ended fails by itself; Ginkgo gives the cause as text only.
 	cause := context.Cause(current.ctx)
-	return state != types.SpecStatePassed && cause != nil && strings.HasPrefix(cause.Error(), "Interrupted by")
+	return state != types.SpecStatePassed && cause != nil && (errors.Is(cause, errRunEnded) || strings.HasPrefix(cause.Error(), "Interrupted by"))
 }
 
 // location shortens a code location to the path inside the project.

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"context"
 	"slices"
 	"time"
 
@@ -123,8 +124,8 @@ type Setup struct {
 	// ExpectedToFail are names of checks; those of them that send traffic begin before all others, with what stands in the same container: they wait in vain,
 	// which takes as long as a demand may take to hold.
 	ExpectedToFail []string
-	// Ended reports whether no further check is to begin; nil lets all begin.
-	Ended func() bool
+	// Context ends the run: no further check begins, and the one that runs is interrupted; nil never does.
+	Context context.Context
 	// MaxWait bounds the time that the candidate has to follow a change, where a demand gives it more; 0 does not.
 	MaxWait time.Duration
 	// Features are the features that the candidate claims; nil claims all.

@@ -60,6 +60,29 @@ func Cleanup(ctx context.Context, client kubernetes.Interface, older time.Durati
 	return removed, errors.Join(errs...)
 }
 
+// RemoveRun deletes the namespaces of a run that could not clean up after itself, and does not wait until they are gone. The error names those that it could not delete.
+func RemoveRun(ctx context.Context, client kubernetes.Interface, id string) error {
+	left, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: candidate.RunLabel + "=" + id})
+	if err != nil {
+		return fmt.Errorf("list the namespaces of the run: %w", err)
+	}
+	errs := make([]error, len(left.Items))
+	var done sync.WaitGroup
+	for i, ns := range left.Items {
+		done.Go(func() {
+			err := client.CoreV1().Namespaces().Delete(ctx, ns.Name, metav1.DeleteOptions{})
+			if err == nil {
+				err = emptyNamespace(ctx, client, ns.Name)
+			}
+			if err != nil && !apierrors.IsNotFound(err) {
+				errs[i] = fmt.Errorf("namespace %s: %w", ns.Name, err)
+			}
+		})
+	}
+	done.Wait()
+	return errors.Join(errs...)
+}
+
 // removeNamespace deletes the namespace, waits until it is gone, and keeps ns as it was last seen. Its pods go at once, however long their grace period is, and
 // Services lose what finalizers checks gave them.
 func removeNamespace(ctx context.Context, client kubernetes.Interface, ns *corev1.Namespace) error {

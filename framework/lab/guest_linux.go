@@ -8,7 +8,6 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"os/signal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -58,7 +57,7 @@ func NeedsGuest(mode string) bool { return mode == "ipvs" && !kernelHasIPVS() }
 
 // RunInGuest runs this program anew, with the same arguments, in a guest, and returns its exit code. Interrupts are passed on. The guest dies with
 // this process.
-func RunInGuest() (code int, err error) {
+func RunInGuest(signals <-chan os.Signal) (code int, err error) {
 	kernel, err := exec.LookPath(guestKernel)
 	if err != nil {
 		return 0, fmt.Errorf("this machine's kernel has no IPVS, and there is no user-mode-linux to run one that has: install it (Debian: apt-get install user-mode-linux ipvsadm ipset)")
@@ -89,15 +88,19 @@ func RunInGuest() (code int, err error) {
 	var said strings.Builder
 	cmd.Stderr = &said
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
 	if err := onSpawner(func() error { return onOneProcessor(cmd.Start) }); err != nil {
 		return 0, fmt.Errorf("start user-mode-linux: %w", err)
 	}
+	over := make(chan struct{})
+	defer close(over)
 	go func() {
-		for range signals {
-			fmt.Fprintln(input, "interrupt")
+		for {
+			select {
+			case <-signals:
+				fmt.Fprintln(input, "interrupt")
+			case <-over:
+				return
+			}
 		}
 	}()
 	ended := cmd.Wait()

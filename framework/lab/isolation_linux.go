@@ -6,13 +6,14 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"os/signal"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/service-conformance/conformance/framework/lab/network"
+	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // isolatedVariable marks the environment of a process that Isolate has started.
@@ -26,32 +27,56 @@ func Isolated() bool { return os.Getenv(isolatedVariable) != "" }
 
 // Isolate runs this program anew, with the same arguments, in network and mount namespaces of its own and, unless it runs as root, in a user
 // namespace in which it is root. It returns the exit code of that process, which dies with this one; with it the kernel removes
-// whatever was built in the namespaces. The error says why the machine does not allow it.
-func Isolate() (code int, err error) {
-	if err := isolationWorks(); err != nil {
-		return 0, err
-	}
+// whatever was built in the namespaces. Signals that come are passed on to it; a terminal sends its own to both. The error says why that
+// process could not start or which signal ended it; NodesWork says before whether the machine has such namespaces.
+func Isolate(signals <-chan os.Signal) (code int, err error) {
 	cmd := isolated(os.Args[1:], "1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// Ctrl-C reaches both processes, for they are of one group; a signal to this one alone is passed on. The other one decides.
-	signals := make(chan os.Signal, 4)
-	signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-	defer signal.Stop(signals)
 	if err := onSpawner(cmd.Start); err != nil {
 		return 0, fmt.Errorf("start the lab in namespaces: %w", err)
 	}
-	go func() {
-		for s := range signals {
-			if s != os.Interrupt {
-				_ = cmd.Process.Signal(s)
-			}
-		}
-	}()
+	isolatedProcess.Store(cmd.Process)
+	defer isolatedProcess.Store(nil)
+	ended := make(chan struct{})
+	defer close(ended)
+	go passSignals(signals, cmd.Process, ended)
 	err = cmd.Wait()
 	if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.Exited() {
 		return exit.ExitCode(), nil
 	}
+	if err != nil {
+		err = errors.Join(fmt.Errorf("the process in namespaces of its own ended: %w", err), sweep(os.TempDir()))
+		scratch.Sweep()
+	}
 	return 0, err
+}
+
+// isolatedProcess is what Isolate waits for, if it does.
+var isolatedProcess atomic.Pointer[os.Process]
+
+// abandonIsolated kills the process that Isolate waits for, and removes what it leaves.
+func abandonIsolated() {
+	p := isolatedProcess.Load()
+	if p == nil {
+		return
+	}
+	if started, err := processStart(p.Pid); err == nil {
+		_ = ProcessIdentity{p.Pid, started}.end((*os.Process).Kill)
+	}
+	_ = sweep(os.TempDir())
+	scratch.Sweep()
+}
+
+// passSignals passes signals on to a process until it has ended.
+func passSignals(signals <-chan os.Signal, to *os.Process, ended <-chan struct{}) {
+	for {
+		select {
+		case s := <-signals:
+			_ = to.Signal(s)
+		case <-ended:
+			return
+		}
+	}
 }
 
 // isolated is this program in namespaces of its own.
@@ -77,16 +102,36 @@ func isolationWorks() error {
 	var said strings.Builder
 	cmd.Stderr = &said
 	if err := onSpawner(cmd.Start); err != nil {
-		return fmt.Errorf("this machine does not let this user make network namespaces (%w): run as root, or allow user namespaces "+
-			"(sysctls kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)", err)
+		return fmt.Errorf("this machine does not let this user make network namespaces (%w): %s", err, allowNamespaces(os.Geteuid()))
 	}
 	stop := context.AfterFunc(ctx, func() { _ = cmd.Process.Kill() })
 	defer stop()
 	if err := cmd.Wait(); err != nil {
-		return fmt.Errorf("the namespaces that this machine allows are of no use: %s: run as root, or allow user namespaces "+
-			"(sysctl kernel.apparmor_restrict_unprivileged_userns)", strings.TrimSpace(said.String()))
+		return fmt.Errorf("the namespaces that this machine allows are of no use (%s): %s", strings.TrimSpace(said.String()), allowNamespaces(os.Geteuid()))
 	}
 	return nil
+}
+
+// allowNamespaces says what a user can do about it.
+func allowNamespaces(euid int) string {
+	if euid == 0 {
+		return "in a container, give it the capabilities SYS_ADMIN and NET_ADMIN (docker run --privileged); elsewhere look at the sysctls user.max_net_namespaces and user.max_mnt_namespaces"
+	}
+	return "run as root, or allow user namespaces " +
+		"(sysctls kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)"
+}
+
+// NodesWork returns nil if this machine lets this user have nodes with such proxies, else why it does not.
+func NodesWork(o ProxyOptions) error {
+	if o.Mode == "" {
+		o.Mode = DefaultProxyMode
+	}
+	if !NeedsGuest(o.Mode) {
+		if err := isolationWorks(); err != nil {
+			return err
+		}
+	}
+	return checkPrograms(o)
 }
 
 // PrepareIsolation completes the isolation of this process, if it is isolated; main calls it before anything else. It does not return in

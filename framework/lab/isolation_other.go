@@ -4,16 +4,24 @@ package lab
 
 import (
 	"errors"
+	"os"
 	"runtime"
 )
 
 // Isolated reports whether this process runs in network namespaces of its own.
 func Isolated() bool { return false }
 
+// NodesWork fails: the nodes of a lab are network namespaces.
+func NodesWork(ProxyOptions) error {
+	return errors.New(runtime.GOOS + " has no network namespaces; the data plane of the lab needs Linux")
+}
+
 // Isolate fails: there are no network namespaces on this system.
-func Isolate() (code int, err error) {
+func Isolate(<-chan os.Signal) (code int, err error) {
 	return 0, errors.New(runtime.GOOS + " has no network namespaces; the data plane of the lab needs Linux")
 }
+
+func abandonIsolated() {}
 
 // PrepareIsolation does nothing.
 func PrepareIsolation() error { return nil }
@@ -22,7 +30,7 @@ func PrepareIsolation() error { return nil }
 func NeedsGuest(string) bool { return false }
 
 // RunInGuest fails: user-mode-linux needs Linux.
-func RunInGuest() (code int, err error) {
+func RunInGuest(<-chan os.Signal) (code int, err error) {
 	return 0, errors.New("user-mode-linux needs Linux")
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // Log is the log of a program of the lab that is worth keeping.
@@ -15,6 +16,24 @@ type Log struct {
 	File string
 	// Died says how the program ended, if it ended by itself.
 	Died error
+}
+
+// Program names the program by its place: proxy-node-1, etcd-123.
+func (l *Log) Program() string { return strings.TrimSuffix(l.File, ".log") }
+
+// OnEnd has f called for each program that ends by itself from now on; nil ends that.
+func (l *Lab) OnEnd(f func(Log)) {
+	l.endMu.Lock()
+	defer l.endMu.Unlock()
+	l.onEnd = f
+}
+
+func (l *Lab) tellEnd(p *process) {
+	l.endMu.Lock()
+	defer l.endMu.Unlock()
+	if l.onEnd != nil {
+		l.onEnd(Log{File: filepath.Base(p.log), Died: p.diedError()})
+	}
 }
 
 // KeepLogs copies the logs of programs that are none of the lab's own (see ProxyOptions and ServerOptions), and of those that ended by themselves, into a folder,

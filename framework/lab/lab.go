@@ -75,6 +75,9 @@ type Lab struct {
 	world      *world
 	worldError error
 
+	endMu sync.Mutex // guards what follows
+	onEnd func(Log)
+
 	mu     sync.Mutex // guards what follows, which the first control plane needs
 	closed bool
 	dir    *runDir
@@ -315,6 +318,7 @@ func (l *Lab) ensureEtcd(ctx context.Context) (*etcd, error) {
 		if l.dir, err = newRunDir(os.TempDir()); err != nil {
 			return nil, fmt.Errorf("make a folder for the lab: %w", err)
 		}
+		l.dir.ended = l.tellEnd
 	}
 	l.etcd, err = startEtcd(ctx, l.binaries, l.dir, false)
 	return l.etcd, err
@@ -322,6 +326,7 @@ func (l *Lab) ensureEtcd(ctx context.Context) (*etcd, error) {
 
 // Close implements candidate.Candidate: it kills all servers and removes their files. It may be called more than once.
 func (l *Lab) Close(context.Context) error {
+	l.OnEnd(nil)
 	l.worldMu.Lock()
 	if l.world != nil {
 		l.world.stop()

@@ -178,12 +178,12 @@ func (n *node) stopProxy() {
 	}
 }
 
-// proxyDied says how the proxy ended, unless it runs or was stopped.
+// proxyDied says how the proxy ended, unless it runs, was stopped, or may end.
 func (n *node) proxyDied() error {
 	n.mu.Lock()
 	proxy := n.proxy
 	n.mu.Unlock()
-	if proxy == nil || proxy.alive() {
+	if proxy == nil || !proxy.died() {
 		return nil
 	}
 	return fmt.Errorf("%s: %w", n.name, proxy.diedError())

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -22,7 +23,7 @@ type command struct {
 	detached bool
 	// foreign programs are none of the lab's own: their logs are kept.
 	foreign bool
-	// ends says that the program may end by itself.
+	// ends says that the program may end by itself, but not crash.
 	ends bool
 	// spawn, if set, starts the process elsewhere than where this one runs.
 	spawn func(*exec.Cmd) error
@@ -102,12 +103,21 @@ func (p *process) kill() {
 
 // died reports whether the server ended by itself, and should not have.
 func (p *process) died() bool {
-	if p.alive() || p.ends {
+	if p.alive() || p.ends && !p.crashed() {
 		return false
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return !p.killed
+}
+
+// panicked is the code with which programs in Go end that panic.
+const panicked = 2
+
+// crashed reports whether a program that has ended did so by a panic or a signal.
+func (p *process) crashed() bool {
+	exit := (*exec.ExitError)(nil)
+	return errors.As(p.exit, &exit) && (!exit.Exited() || exit.ExitCode() == panicked)
 }
 
 // diedError says how a server that should run came to an end, with the last words of its log.
@@ -122,6 +132,9 @@ func (p *process) diedError() error {
 func (p *process) startError() error {
 	err := p.diedError()
 	if strings.Contains(err.Error(), "address already in use") || strings.Contains(err.Error(), "Only one usage of each socket address") {
+		p.mu.Lock()
+		p.killed = true // it is started again: nobody needs to know
+		p.mu.Unlock()
 		return fmt.Errorf("%w: %w", errPortTaken, err)
 	}
 	return err

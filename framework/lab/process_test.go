@@ -132,3 +132,25 @@ func TestTheUsersEtcdSettingsStayOut(t *testing.T) {
 		t.Error("the environment is empty")
 	}
 }
+
+// TestAProgramThatMayEndMayNotCrash tells an end that a check may ask for, as by a wrong configuration, from one that nobody asks for.
+func TestAProgramThatMayEndMayNotCrash(t *testing.T) {
+	t.Setenv("FAKE_APISERVER_ERROR", "the configuration is wrong")
+	ended, err := startProcess(command{name: "kube-proxy", path: filepath.Join(installFakes(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log"), ends: true})
+	must(t, err)
+	<-ended.done
+	if ended.died() {
+		t.Error("an end counts as a crash")
+	}
+	crashed, err := startProcess(command{name: "kube-proxy", path: filepath.Join(installFakes(t, "forever"), binaryName("forever")), log: filepath.Join(t.TempDir(), "log"), ends: true})
+	must(t, err)
+	must(t, crashed.process.Kill())
+	<-crashed.done
+	if onWindows() {
+		t.Log("there a process that is killed ends with code 1")
+		return
+	}
+	if !crashed.died() {
+		t.Error("a crash counts as an end")
+	}
+}

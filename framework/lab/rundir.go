@@ -82,6 +82,8 @@ type runDir struct {
 	rec  record
 	// all are the processes that the folder has had, in order.
 	all []*process
+	// ended is told of each process that ends by itself; nil before the first one starts, if nobody wants to know.
+	ended func(*process)
 }
 
 // newRunDir makes a folder in parent that belongs to this process.
@@ -95,7 +97,28 @@ func newRunDir(parent string) (*runDir, error) {
 		os.RemoveAll(path)
 		return nil, err
 	}
+	live.Store(d, nil)
 	return d, nil
+}
+
+// live are the folders that belong to this process.
+var live sync.Map
+
+// Abandon ends the processes of this one's labs and removes their folders. The process is about to end without waiting for those who use them.
+func Abandon() {
+	abandonIsolated()
+	live.Range(func(d, _ any) bool {
+		d.(*runDir).abandon()
+		return true
+	})
+}
+
+func (d *runDir) abandon() {
+	d.mu.Lock() // for good: nothing is started here any more
+	for _, p := range d.rec.Processes {
+		_ = p.kill()
+	}
+	_ = os.RemoveAll(d.path)
 }
 
 func (d *runDir) file(name string) string { return filepath.Join(d.path, name) }
@@ -112,6 +135,14 @@ func (d *runDir) add(p *process) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all = append(d.all, p)
+	if d.ended != nil {
+		go func() {
+			<-p.done
+			if p.died() && p.startError() != nil && p.died() { // which is not so of one whose port was taken
+				d.ended(p)
+			}
+		}()
+	}
 	d.rec.Processes = append(d.rec.Processes, ProcessIdentity{p.pid, p.started})
 	return d.write()
 }
@@ -135,6 +166,7 @@ func (d *runDir) detach() error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rec.Detached = true
+	live.Delete(d)
 	return d.write()
 }
 
@@ -147,7 +179,10 @@ func (d *runDir) write() error {
 }
 
 // remove deletes the folder.
-func (d *runDir) remove() error { return os.RemoveAll(d.path) }
+func (d *runDir) remove() error {
+	live.Delete(d)
+	return os.RemoveAll(d.path)
+}
 
 // writeFileAtomically writes a file so that readers see either the old content or the whole new one.
 func writeFileAtomically(path string, content []byte, mode os.FileMode) error {
@@ -162,6 +197,20 @@ func writeFileAtomically(path string, content []byte, mode os.FileMode) error {
 		return err
 	}
 	return os.Rename(f.Name(), path)
+}
+
+// Sweep removes the folders, and ends the processes, that killed runs of this user left behind, and returns the paths of the folders.
+func Sweep() (removed []string, err error) {
+	before := runDirs(os.TempDir())
+	err = sweep(os.TempDir())
+	after := runDirs(os.TempDir())
+	return slices.DeleteFunc(before, func(path string) bool { return slices.Contains(after, path) }), err
+}
+
+// runDirs are the folders of labs in parent, of whomever.
+func runDirs(parent string) []string {
+	paths, _ := filepath.Glob(filepath.Join(parent, runDirPrefix+"*")) // the pattern is well formed, unless the folder's name is a pattern itself
+	return paths
 }
 
 // sweep removes the folders in parent, and ends the processes, that killed runs of this user left behind.

@@ -151,7 +151,7 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 	case NeedsGuest(o.Proxy.Mode):
 		return nil, errors.New("this machine's kernel has no IPVS, and a lab in user-mode-linux cannot be left running: choose another mode")
 	default:
-		withoutNodes = nodesWork(o)
+		withoutNodes = NodesWork(o.Proxy)
 	}
 	o.DataPlane = withoutNodes == nil
 	v, b, err := obtain(ctx, o.Options)

@@ -53,14 +53,6 @@ const stayWord = "stay"
 // stayListener is the file descriptor of the listener.
 const stayListener = 3
 
-// nodesWork returns nil if this machine lets this user have nodes.
-func nodesWork(o UpOptions) error {
-	if err := checkPrograms(o.Proxy); err != nil {
-		return err
-	}
-	return isolationWorks()
-}
-
 // startStaying starts the process that stays and writes down where it is.
 func startStaying(ctx context.Context, dir string, o UpOptions) (*Running, error) {
 	for _, p := range o.Request.ServiceCIDRs {

@@ -8,12 +8,7 @@ import (
 	"runtime"
 )
 
-// nodesWork says why there are no nodes.
-func nodesWork(UpOptions) error {
-	return errors.New(runtime.GOOS + " has no network namespaces; the nodes of the lab need Linux")
-}
-
-// startStaying is not called where nodesWork fails.
+// startStaying is not called where NodesWork fails.
 func startStaying(context.Context, string, UpOptions) (*Running, error) {
 	return nil, errors.ErrUnsupported
 }
@@ -22,4 +17,4 @@ func startStaying(context.Context, string, UpOptions) (*Running, error) {
 func endShells(string) error { return nil }
 
 // Shell fails: there are no namespaces to open a shell in.
-func Shell(ShellOptions) (code int, err error) { return 0, nodesWork(UpOptions{}) }
+func Shell(ShellOptions) (code int, err error) { return 0, NodesWork(ProxyOptions{}) }

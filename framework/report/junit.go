@@ -59,10 +59,7 @@ func (r *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: "service conformance", Time: seconds(r.Seconds)}
 	for _, c := range r.Checks {
 		if len(all.Suites) == 0 || all.Suites[len(all.Suites)-1].Name != c.Suite {
-			all.Suites = append(all.Suites, junitSuite{Name: c.Suite, Timestamp: r.Started.Format("2006-01-02T15:04:05"), Properties: []junitProperty{
-				{"implementation", r.Candidate.Implementation}, {"version", r.Candidate.Version}, {"tier", r.Candidate.Tier},
-				{"suiteVersion", r.SuiteVersion}, {"seed", fmt.Sprint(r.Seed)}, {"verdict", string(r.Verdict)}, {"judged", r.judged()},
-			}})
+			all.Suites = append(all.Suites, junitSuite{Name: c.Suite, Timestamp: r.Started.Format("2006-01-02T15:04:05"), Properties: r.properties()})
 		}
 		s := &all.Suites[len(all.Suites)-1]
 		j := junitCase{Name: c.DisplayName(), Classname: "conformance." + c.Suite, Time: seconds(c.Seconds), Output: evidenceText(&c.Result)}
@@ -92,6 +89,9 @@ func (r *Report) JUnit() ([]byte, error) {
 	if len(r.UnexpectedPasses) > 0 {
 		all.Suites = append(all.Suites, r.unexpected())
 	}
+	if whole := r.asAWhole(); whole.Tests > 0 {
+		all.Suites = append(all.Suites, whole)
+	}
 	for _, s := range all.Suites {
 		all.Tests += s.Tests
 		all.Failures += s.Failures
@@ -100,6 +100,14 @@ func (r *Report) JUnit() ([]byte, error) {
 	}
 	data, err := xml.MarshalIndent(all, "", "  ")
 	return append([]byte(xml.Header), append(data, '\n')...), err
+}
+
+// properties say of what the run was, and what it found.
+func (r *Report) properties() []junitProperty {
+	return []junitProperty{
+		{"implementation", r.Candidate.Implementation}, {"version", r.Candidate.Version}, {"tier", r.Candidate.Tier},
+		{"suiteVersion", r.SuiteVersion}, {"seed", fmt.Sprint(r.Seed)}, {"verdict", string(r.Verdict)}, {"judged", r.judged()},
+	}
 }
 
 // unexpected is a suite of failures, one for each expected failure that passed.
@@ -112,6 +120,25 @@ func (r *Report) unexpected() junitSuite {
 		})
 		s.Tests++
 		s.Failures++
+	}
+	return s
+}
+
+// asAWhole is a suite of errors of the run itself, without cases if it has none: one that was cut off, or judged what had ended, is no pass, though all that it saw may be.
+func (r *Report) asAWhole() junitSuite {
+	s := junitSuite{Name: "run", Timestamp: r.Started.Format("2006-01-02T15:04:05"), Time: seconds(0), Properties: r.properties()}
+	fail := func(name, message string) {
+		s.Cases = append(s.Cases, junitCase{
+			Name: name, Classname: "conformance.run", Time: seconds(0), Error: &junitMessage{Message: printable(message), Type: "unknown"},
+		})
+		s.Tests++
+		s.Errors++
+	}
+	if r.Interrupted {
+		fail("judges every check", fmt.Sprintf("interrupted: %d checks were not judged", r.NotJudged()))
+	}
+	for _, e := range r.Ended {
+		fail(e.Program+" runs until the end", e.How)
 	}
 	return s
 }

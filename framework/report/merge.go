@@ -87,7 +87,7 @@ func Undecided(declarations []check.Declaration, reason string) *Report {
 			TimeoutSeconds: d.Timeout.Seconds(), Location: d.Location,
 		})
 	}
-	return Build(Run{Planned: len(results)}, results)
+	return Build(Run{Planned: len(results), Interrupted: reason == check.Interrupted}, results)
 }
 
 // Read reads the report.json of a folder.

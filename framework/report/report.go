@@ -40,8 +40,20 @@ type Report struct {
 	// Interrupted is set when the run ended before every check had run; NotRun counts the missing ones.
 	Interrupted bool `json:"interrupted,omitempty"`
 	NotRun      int  `json:"notRun,omitempty"`
+	// Ended are programs of what was judged that ended by themselves. What was seen after that says nothing, so the verdict is unknown at best.
+	Ended []EndedProgram `json:"endedPrograms,omitempty"`
 	// UnexpectedPasses are expectations whose checks ran and all passed: the list must be corrected.
 	UnexpectedPasses []Expectation `json:"unexpectedPasses,omitempty"`
+}
+
+// EndedProgram is a program that ended by itself while it should have run.
+type EndedProgram struct {
+	// Program names it by its place, such as proxy-node-1.
+	Program string `json:"program"`
+	// How says how it ended, with the last words of its log.
+	How string `json:"how"`
+	// Log is the path of its log, from the folder of the report on.
+	Log string `json:"log,omitempty"`
 }
 
 // Summary counts checks and requirements by verdict. KnownDeviations are among NonConformant.
@@ -109,6 +121,7 @@ type Run struct {
 	Seed         int64
 	Planned      int // how many results were to come
 	Interrupted  bool
+	Ended        []EndedProgram
 	Expectations Expectations
 	Selection    *Selection
 }
@@ -119,7 +132,7 @@ func Build(run Run, results []check.Result) *Report { return build(spec.Default(
 func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 	r := &Report{
 		SchemaVersion: SchemaVersion, SuiteVersion: run.SuiteVersion, Candidate: run.Candidate, Started: run.Started.UTC(),
-		Seconds: run.Duration.Seconds(), Seed: run.Seed, Selection: run.Selection, Interrupted: run.Interrupted, NotRun: max(0, run.Planned-len(results)),
+		Seconds: run.Duration.Seconds(), Seed: run.Seed, Selection: run.Selection, Interrupted: run.Interrupted, Ended: run.Ended, NotRun: max(0, run.Planned-len(results)),
 	}
 	covered := make([][]check.Verdict, len(run.Expectations.Deviations))
 	for _, result := range results {
@@ -198,7 +211,7 @@ func (r *Report) judge(catalogue *spec.Catalogue) {
 	}
 	slices.SortFunc(r.Requirements, func(a, b RequirementVerdict) int { return cmp.Compare(a.ID, b.ID) })
 	r.Verdict = unexcused
-	if r.NotRun > 0 {
+	if r.NotRun > 0 || r.Interrupted || len(r.Ended) > 0 {
 		r.Verdict = check.Worse(r.Verdict, check.Unknown)
 	}
 	// Where all that was decided is excused, or about what SHOULD be, no MUST is violated.
@@ -240,9 +253,29 @@ func (r *Report) ExitCode() int {
 	return ExitUnknown
 }
 
+// NotJudged is how many checks the end of an interrupted run left without a verdict.
+func (r *Report) NotJudged() int {
+	n := r.NotRun
+	for _, c := range r.Checks {
+		if c.Verdict == check.Unknown && c.Reason == check.Interrupted {
+			n++
+		}
+	}
+	return n
+}
+
 // VerdictLine is the verdict in words.
 func (r *Report) VerdictLine() string {
 	line := r.verdictOnMusts()
+	if n := r.NotJudged(); r.Interrupted {
+		line += fmt.Sprintf("; interrupted, %d checks were not judged", n)
+	}
+	if len(r.Ended) > 0 {
+		line += fmt.Sprintf("; %s ended by itself", r.Ended[0].Program)
+	}
+	if n := len(r.Ended) - 1; n > 0 {
+		line += fmt.Sprintf(", and %d more", n)
+	}
 	switch n := r.shouldsNotMet(); n {
 	case 0:
 		return line

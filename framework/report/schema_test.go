@@ -28,7 +28,7 @@ func TestReportFollowsItsSchema(t *testing.T) {
 	full.Suite = "proxy" // so that the report has a time to consistency
 	full.ServiceCIDR, full.Evidence, full.Convergence = "10.96.0.0/24", []check.Evidence{{Name: "n", Value: "v"}}, []check.Convergence{{What: "w", Seconds: 1}}
 	data, err := json.Marshal(Build(Run{
-		SuiteVersion: "devel", Started: time.Now(), Duration: time.Second, Seed: 1, Planned: 9, Interrupted: true,
+		SuiteVersion: "devel", Started: time.Now(), Duration: time.Second, Seed: 1, Planned: 9, Interrupted: true, Ended: []EndedProgram{{Program: "proxy-node-1", How: "exit status 2", Log: "logs/proxy-node-1.log"}},
 		Candidate: candidate.Description{
 			Implementation: "kubernetes", Version: "v1.37.1", Tier: "lab", Capabilities: spec.Capabilities,
 			Declarations: map[spec.Declarable]string{spec.NoEndpoints: "reject"},

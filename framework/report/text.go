@@ -40,6 +40,9 @@ type Palette struct{ Red, Yellow, Green, Dim, Reset string }
 // Colours is the palette of a terminal.
 var Colours = Palette{Red: "\x1b[31m", Yellow: "\x1b[33m", Green: "\x1b[32m", Dim: "\x1b[2m", Reset: "\x1b[0m"}
 
+// listedEnded bounds the list of programs that ended by themselves.
+const listedEnded = 5
+
 // WriteSummary writes what a person wants to know at the end.
 func (r *Report) WriteSummary(w io.Writer, p Palette) {
 	row := func(what string, c Counts) {
@@ -60,6 +63,12 @@ func (r *Report) WriteSummary(w io.Writer, p Palette) {
 	}
 	for _, x := range r.UnexpectedPasses {
 		fmt.Fprintf(w, "%sexpected to fail, but passed%s  %s: %s\n", p.Red, p.Reset, x.Requirement, x.Reason)
+	}
+	for _, e := range r.Ended[:min(len(r.Ended), listedEnded)] {
+		fmt.Fprintf(w, "%sended by itself%s  %s: %s\n    its log is kept beside the report: %s\n", p.Red, p.Reset, e.Program, e.How, e.Log)
+	}
+	if n := len(r.Ended) - listedEnded; n > 0 {
+		fmt.Fprintf(w, "and %d more programs ended by themselves: see report.json\n", n)
 	}
 	if r.NotRun > 0 {
 		fmt.Fprintf(w, "%d checks did not run\n", r.NotRun)

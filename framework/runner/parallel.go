@@ -2,7 +2,6 @@ package runner
 
 import (
 	"context"
-	"crypto/rand"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -21,7 +20,7 @@ import (
 // runParallel lets Ginkgo's own runner start this binary as its workers. The candidate stays here; the workers reach it
 // over loopback and send their results the same way.
 func runParallel(ctx context.Context, o Options) error {
-	server, err := remote.Serve(o.Candidate, settings{Selection: o.Selection, RunID: strings.ToLower(rand.Text()[:6]), Version: o.Version},
+	server, err := remote.Serve(o.Candidate, settings{Selection: o.Selection, RunID: o.RunID, Version: o.Version},
 		func(raw json.RawMessage) { decodeEvent(raw, o.Sink) })
 	if err != nil {
 		return fmt.Errorf("serve the candidate to the workers: %w", err)

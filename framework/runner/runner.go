@@ -4,6 +4,7 @@ package runner
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -51,6 +53,8 @@ type Options struct {
 	Candidate candidate.Candidate
 	// Parallel is the number of worker processes; 1 runs the checks in this process.
 	Parallel int
+	// RunID distinguishes the objects of this run; empty makes one.
+	RunID string
 	// Seed makes random choices repeatable.
 	Seed int64
 	// Version is the version of the suite.
@@ -170,20 +174,71 @@ func Plan(s Selection) int {
 	return n
 }
 
-// Run runs the selected checks and returns when all have run, or soon after the context ends or the process is interrupted.
+// Run runs the selected checks and returns when all have run, or at most EndsWithin after the context ends.
 // The error tells that the harness broke, never that a check failed. It may be called once per process.
 func Run(ctx context.Context, o Options) error {
 	silence()
-	if o.Parallel > 1 {
-		return runParallel(ctx, o)
+	if o.RunID == "" {
+		o.RunID = NewRunID()
 	}
-	suite, reporter := ginkgo.GinkgoConfiguration()
-	configure(&suite, o.Seed)
-	t := &harness{}
-	setup := o.setup(o.Candidate, o.Sink, "", o.Version)
-	setup.Ended = func() bool { return ctx.Err() != nil }
-	check.RunConfigured(t, setup, suite, reporter)
-	return nil
+	open := &gate{sink: o.Sink}
+	o.Sink = open.pass
+	defer open.close()
+	ended := make(chan error, 1)
+	go func() {
+		if o.Parallel > 1 {
+			ended <- runParallel(ctx, o)
+			return
+		}
+		suite, reporter := ginkgo.GinkgoConfiguration()
+		configure(&suite, o.Seed)
+		setup := o.setup(o.Candidate, o.Sink, o.RunID, o.Version)
+		setup.Context = ctx
+		check.RunConfigured(&harness{}, setup, suite, reporter)
+		ended <- nil
+	}()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
+	}
+	select {
+	case err := <-ended:
+		return err
+	case <-time.After(EndsWithin): // a check that does not heed its context is left to itself
+		return nil
+	}
+}
+
+// Bounds on what happens after a run was ended: workers that are not through with cleaning up end, and then Run returns, whatever else goes on. What they
+// could not remove is left to the caller.
+const (
+	workerEndsWithin = 4 * time.Second
+	EndsWithin       = 6 * time.Second
+)
+
+// NewRunID makes what distinguishes the objects of a run.
+func NewRunID() string { return strings.ToLower(rand.Text()[:6]) }
+
+// gate passes events on until it is closed.
+type gate struct {
+	mu     sync.Mutex
+	closed bool
+	sink   check.Sink
+}
+
+func (g *gate) pass(e check.Event) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed && g.sink != nil {
+		g.sink(e)
+	}
+}
+
+func (g *gate) close() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.closed = true
 }
 
 func configure(suite *types.SuiteConfig, seed int64) {

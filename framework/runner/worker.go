@@ -1,10 +1,11 @@
 package runner
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
-	"os/signal"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 
@@ -37,7 +38,17 @@ func Work() int {
 		fmt.Fprintln(os.Stderr, "worker:", err)
 		return 70
 	}
-	go interruptWith(client)
+	ctx, end := context.WithCancel(context.Background())
+	defer end()
+	go func() {
+		gone := client.Interrupted()
+		if gone != nil && client.Describe().Tier != "cluster" {
+			os.Exit(1) // the candidate goes with the parent: there is nothing to clean up
+		}
+		end()
+		time.Sleep(workerEndsWithin)
+		os.Exit(1)
+	}()
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	suite.Timeout = 0
 	sink := func(e check.Event) {
@@ -45,23 +56,10 @@ func Work() int {
 			fmt.Fprintln(os.Stderr, "worker:", err)
 		}
 	}
-	if !check.RunConfigured(&harness{}, s.Selection.setup(client, sink, s.RunID, s.Version), suite, reporter) {
+	setup := s.Selection.setup(client, sink, s.RunID, s.Version)
+	setup.Context = ctx
+	if !check.RunConfigured(&harness{}, setup, suite, reporter) {
 		return 1
 	}
 	return 0
-}
-
-// interruptWith interrupts this worker when its parent is interrupted or gone, unless a console (of Windows) did so already: a second
-// interrupt would make Ginkgo skip the cleaning up.
-func interruptWith(client *remote.Client) {
-	received := make(chan os.Signal, 1)
-	signal.Notify(received, os.Interrupt)
-	client.Interrupted()
-	select {
-	case <-received:
-	default:
-		if self, err := os.FindProcess(os.Getpid()); err == nil {
-			_ = self.Signal(os.Interrupt)
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 )
 
 // prefix starts the names of all temporary folders.
@@ -19,6 +20,17 @@ const ownerFile = ".owner"
 type Folder struct {
 	Path  string
 	owner *Lock
+}
+
+// live are the folders of this process.
+var live sync.Map
+
+// Abandon removes all folders of this process, which is about to end without waiting for those who use them.
+func Abandon() {
+	live.Range(func(f, _ any) bool {
+		f.(*Folder).Remove()
+		return true
+	})
 }
 
 // New makes a folder among the system's temporary ones, and removes those of the same kind that processes of this user left behind: those
@@ -38,17 +50,21 @@ func newFolder(parent, kind string) (*Folder, error) {
 	if err != nil {
 		return nil, errors.Join(err, os.RemoveAll(path))
 	}
-	return &Folder{path, owner}, nil
+	f := &Folder{path, owner}
+	live.Store(f, nil)
+	return f, nil
 }
 
 // Remove deletes the folder. What cannot be deleted is left to the next start.
 func (f *Folder) Remove() {
+	live.Delete(f)
 	f.owner.Unlock() // some systems do not remove open files
 	_ = os.RemoveAll(f.Path)
 }
 
 // Keep leaves the folder to the user: nobody removes it when this process is gone.
 func (f *Folder) Keep() error {
+	live.Delete(f)
 	f.owner.Remove()
 	if err := os.Remove(filepath.Join(f.Path, ownerFile)); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
@@ -56,11 +72,14 @@ func (f *Folder) Keep() error {
 	return nil
 }
 
+// Sweep removes the folders of every kind that processes of this user left behind, and returns their paths.
+func Sweep() (removed []string) { return sweep(os.TempDir(), "*") }
+
 // sweep removes folders without an owner. What cannot be removed waits for the next start; a folder without an owner file is being made, or kept.
-func sweep(parent, kind string) {
+func sweep(parent, kind string) (removed []string) {
 	paths, err := filepath.Glob(filepath.Join(parent, prefix+kind+"-*"))
 	if err != nil {
-		return
+		return nil
 	}
 	for _, path := range paths {
 		file := filepath.Join(path, ownerFile)
@@ -72,6 +91,8 @@ func sweep(parent, kind string) {
 		}
 		if owner, err := attemptLock(file); err == nil && owner != nil {
 			(&Folder{path, owner}).Remove()
+			removed = append(removed, path)
 		}
 	}
+	return removed
 }

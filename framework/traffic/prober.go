@@ -142,6 +142,7 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 	}
 	if c.socket == nil {
 		if err := p.establish(ctx, in, c, probe, source); err != nil {
+			o.Stranger = classify(err) == candidate.Reset // somebody accepted it and ended it before the kernel told so
 			return err
 		}
 		o.Repeated = c.socket.repeated

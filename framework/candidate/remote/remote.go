@@ -260,9 +260,9 @@ func (c *Client) Post(event any) error {
 	return c.call(context.Background(), http.MethodPost, "/events", event, nil)
 }
 
-// Interrupted blocks until the server wants its workers to stop or is gone.
-func (c *Client) Interrupted() {
-	_ = c.call(context.Background(), http.MethodGet, "/interrupted", nil, nil)
+// Interrupted blocks until the server wants its workers to stop, or is gone: then it returns an error.
+func (c *Client) Interrupted() error {
+	return c.call(context.Background(), http.MethodGet, "/interrupted", nil, nil)
 }
 
 // Describe implements candidate.Candidate.

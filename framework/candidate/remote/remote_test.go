@@ -128,7 +128,7 @@ func TestUnavailableStaysDistinctFromBroken(t *testing.T) {
 		t.Errorf("a broken environment arrived as %v", err)
 	}
 	done := make(chan struct{})
-	go func() { client.Interrupted(); close(done) }()
+	go func() { _ = client.Interrupted(); close(done) }()
 	server.Interrupt()
 	<-done
 	if err := server.Close(); err != nil {
