@@ -72,15 +72,15 @@ func (k *kindFlags) validate(tier, proxyMode string) error {
 // per process; the reports are merged.
 type kindRun struct {
 	*runFlags
-	out     io.Writer
-	cidrs   []string      // one a cluster
-	files   []clusterFile // one a cluster, or none
-	dir     string        // of kubeconfigs
-	id      string
-	checks  []check.Declaration
-	broken  error  // of processes that judged
-	archive string // of the agent's image, for the nodes; empty if none is loaded
-	program string // static, for the client outside of a cluster; empty if no traffic is sent
+	out      io.Writer
+	cidrs    []string      // one a cluster
+	files    []clusterFile // one a cluster, or none
+	dir      string        // of kubeconfigs
+	id       string
+	checks   []check.Declaration
+	broken   error                  // of processes that judged
+	archived func() (string, error) // writes the archive of the agent's image, once, and returns its path; nil if none is loaded
+	program  string                 // static, for the client outside of a cluster; empty if no traffic is sent
 }
 
 // made is a cluster that there is.

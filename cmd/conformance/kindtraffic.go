@@ -2,10 +2,14 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"sigs.k8s.io/yaml"
@@ -16,7 +20,7 @@ import (
 	"github.com/service-conformance/conformance/framework/kindcluster"
 )
 
-// prepareAgent writes the image of the agent, which holds this program, if checks of traffic are selected and no other image is named. A
+// prepareAgent decides on the image of the agent, which holds this program, if checks of traffic are selected and no other image is named. A
 // program that cannot be one leaves those checks out, and says why.
 func (r *kindRun) prepareAgent() error {
 	if !selectsTraffic() {
@@ -26,7 +30,7 @@ func (r *kindRun) prepareAgent() error {
 	if err != nil {
 		return harness("%w", err)
 	}
-	agent, err := image.FromExecutable(self)
+	err = image.Fits(self)
 	switch {
 	case err != nil && r.agentImage != "":
 		fmt.Fprintf(r.out, "no traffic can be sent from outside of the cluster, checks of it do not apply: %v\n", err)
@@ -38,19 +42,46 @@ func (r *kindRun) prepareAgent() error {
 	if r.program = self; r.agentImage != "" {
 		return nil
 	}
-	archive, reference := filepath.Join(r.dir, "agent.tar"), image.Reference(check.BuildVersion())
-	if _, err := writeImage(archive, reference, []v1.Image{agent}); err != nil {
-		return harness("write the image of the agent: %w", err)
+	digest, err := digestOf(self)
+	if err != nil {
+		return harness("%w", err)
 	}
-	r.archive, r.agentImage = archive, reference
+	r.agentImage = image.Reference(check.BuildVersion() + "-" + digest)
+	r.archived = sync.OnceValues(func() (string, error) {
+		archive := filepath.Join(r.dir, "agent.tar")
+		agent, err := image.FromExecutable(self)
+		if err == nil {
+			_, err = writeImage(archive, r.agentImage, []v1.Image{agent})
+		}
+		return archive, err
+	})
 	return nil
 }
 
+// digestOf begins the SHA-256 digest of a file: an image of that name holds this program and no other.
+func digestOf(path string) (string, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return "", err
+	}
+	defer f.Close()
+	h := sha256.New()
+	if _, err := io.Copy(h, f); err != nil {
+		return "", err
+	}
+	return hex.EncodeToString(h.Sum(nil))[:12], nil
+}
+
+// loadAgent loads the image of the agent into a cluster, unless every node has it.
 func (r *kindRun) loadAgent(ctx context.Context, c *kindcluster.Cluster) error {
-	if r.archive == "" {
+	if r.archived == nil || c.HasImage(r.agentImage) {
 		return nil
 	}
-	return c.LoadImageArchive(ctx, r.archive)
+	archive, err := r.archived()
+	if err != nil {
+		return fmt.Errorf("write the image of the agent: %w", err)
+	}
+	return c.LoadImageArchive(ctx, archive)
 }
 
 // startOutside starts the clients outside of a cluster. It returns the file that tells where they are, empty if there are none, and what removes them.

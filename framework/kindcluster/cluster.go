@@ -8,7 +8,11 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
+
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
+	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 )
 
 // Provider brings one cluster up and down. It is the part that is used here of E2EClusterProviderWithImageLoader of
@@ -116,6 +120,19 @@ func (c *Cluster) LoadImageArchive(ctx context.Context, archive string) error {
 		return fmt.Errorf("load %s into cluster %s: %w", archive, c.Name, err)
 	}
 	return nil
+}
+
+// HasImage reports whether every node has an image of the name; false where that cannot be known.
+func (c *Cluster) HasImage(name string) bool {
+	k, is := c.provider.(*Kind)
+	if !is {
+		return false
+	}
+	all, err := k.library.ListInternalNodes(k.name)
+	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(n nodes.Node) bool {
+		_, err := nodeutils.ImageID(n, name)
+		return err != nil
+	})
 }
 
 // StartOutside starts clients outside of the cluster; its provider must be kind.

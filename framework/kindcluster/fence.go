@@ -1,7 +1,6 @@
 package kindcluster
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -49,19 +48,9 @@ func (c *Cluster) Fence(ctx context.Context, ranges []netip.Prefix) (_ *Fence, e
 	}
 	ctx, cancel := context.WithTimeout(ctx, fenceWithin)
 	defer cancel()
-	f := &Fence{}
-	defer func() {
-		if err != nil {
-			err = errors.Join(fmt.Errorf("fence of cluster %s: %w", c.Name, err), f.Remove(context.WithoutCancel(ctx)))
-		}
-	}()
-	for _, n := range all {
-		f.nodes, f.before = append(f.nodes, n), append(f.before, "")
-		said, err := onNode(ctx, n, fenceScript(ranges))
-		if err != nil {
-			return f, err
-		}
-		f.before[len(f.before)-1] = said
+	f := &Fence{nodes: all}
+	if f.before, err = onNodes(ctx, all, func(int) string { return fenceScript(ranges) }); err != nil {
+		return nil, errors.Join(fmt.Errorf("fence of cluster %s: %w", c.Name, err), f.Remove(context.WithoutCancel(ctx)))
 	}
 	return f, nil
 }
@@ -103,14 +92,11 @@ func nftFamily(p netip.Prefix) string {
 func (f *Fence) Left(ctx context.Context) (packets int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, fenceWithin)
 	defer cancel()
-	for _, n := range f.nodes {
-		said, err := onNode(ctx, n, "nft list chain inet conformance left")
-		if err != nil {
-			return packets, err
-		}
-		packets += counted(said)
+	said, err := onNodes(ctx, f.nodes, func(int) string { return "nft list chain inet conformance left" })
+	for _, listing := range said {
+		packets += counted(listing)
 	}
-	return packets, nil
+	return packets, err
 }
 
 // counted is the sum of the counters in what nft lists: "… counter packets 3 bytes 180".
@@ -129,19 +115,8 @@ func counted(listing string) (packets int) {
 func (f *Fence) Remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, fenceWithin)
 	defer cancel()
-	var errs []error
-	for i, n := range f.nodes {
-		_, err := onNode(ctx, n, "nft delete table inet conformance 2>/dev/null || true\nfor limit in "+strings.Join(strings.Fields(f.before[i]), " ")+"; do sysctl -w $limit >/dev/null 2>&1 || true; done\n")
-		errs = append(errs, err)
-	}
-	return errors.Join(errs...)
-}
-
-// onNode runs a script in the shell of a node and returns what it printed.
-func onNode(ctx context.Context, n nodes.Node, script string) (string, error) {
-	var out, errs bytes.Buffer
-	if err := n.CommandContext(ctx, "sh", "-ec", script).SetStdout(&out).SetStderr(&errs).Run(); err != nil {
-		return "", fmt.Errorf("node %s: %w: %s", n, explained(err, nil), strings.TrimSpace(errs.String()))
-	}
-	return out.String(), nil
+	_, err := onNodes(ctx, f.nodes, func(i int) string {
+		return "nft delete table inet conformance 2>/dev/null || true\nfor limit in " + strings.Join(strings.Fields(f.before[i]), " ") + "; do sysctl -w $limit >/dev/null 2>&1 || true; done\n"
+	})
+	return err
 }

@@ -221,24 +221,33 @@ func (o *Outside) route(ctx context.Context) error {
 		}
 		own = append(own, a)
 	}
-	for _, gateway := range o.nodes {
+	scripts := make([]strings.Builder, len(o.nodes))
+	for g, gateway := range o.nodes {
 		for _, address := range gateway.addresses {
-			for _, n := range o.nodes {
+			for i := range o.nodes {
 				by := address
-				if n.String() == gateway.String() {
-					i := slices.IndexFunc(own, func(a netip.Addr) bool { return a.Is4() == address.Is4() })
-					if i < 0 {
+				if i == g {
+					k := slices.IndexFunc(own, func(a netip.Addr) bool { return a.Is4() == address.Is4() })
+					if k < 0 {
 						return fmt.Errorf("the container has no address of the family of %s", address)
 					}
-					by = own[i]
+					by = own[k]
 				}
-				if err := n.CommandContext(ctx, "ip", flag(by), "route", "replace", gateway.clientsLike(address).String(), "via", by.String()).Run(); err != nil {
-					return fmt.Errorf("route on node %s: %w", n, explained(err, nil))
-				}
+				fmt.Fprintf(&scripts[i], "ip %s route replace %s via %s\n", flag(by), gateway.clientsLike(address), by)
 			}
 		}
 	}
+	if _, err := onNodes(ctx, o.clusterNodes(), func(i int) string { return scripts[i].String() }); err != nil {
+		return fmt.Errorf("routes to clients: %w", err)
+	}
 	return nil
+}
+
+func (o *Outside) clusterNodes() (all []nodes.Node) {
+	for _, n := range o.nodes {
+		all = append(all, n.Node)
+	}
+	return all
 }
 
 // answers waits until the agent does.
@@ -271,13 +280,13 @@ func (o *Outside) answers(ctx context.Context) error {
 func (o *Outside) Remove(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, outsideWithin)
 	defer cancel()
-	for _, n := range o.nodes {
-		for _, gateway := range o.nodes {
-			for _, a := range gateway.addresses {
-				_ = n.CommandContext(ctx, "ip", flag(a), "route", "delete", gateway.clientsLike(a).String()).Run() // there is none, or the node goes as well
-			}
+	var script strings.Builder
+	for _, gateway := range o.nodes {
+		for _, a := range gateway.addresses {
+			fmt.Fprintf(&script, "ip %s route delete %s || true\n", flag(a), gateway.clientsLike(a))
 		}
 	}
+	_, _ = onNodes(ctx, o.clusterNodes(), func(int) string { return script.String() }) // there is none, or the nodes go as well
 	_, err := o.run(ctx, "rm", "--force", "--volumes", o.name)
 	return err
 }

@@ -53,6 +53,12 @@ func Reference(version string) string {
 	return repository + ":" + tag[:min(len(tag), 128)]
 }
 
+// Fits says why an image of the program would not run, if so.
+func Fits(path string) error {
+	_, err := inspect(path)
+	return err
+}
+
 // FromExecutable makes the image of a static program for Linux, for the platform that the program is for. The file is read now, and once more
 // when the layer is read without compression; it must stay as it is. The error tells how to build a program that fits.
 func FromExecutable(path string) (v1.Image, error) {
