@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"strings"
+	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -18,11 +20,11 @@ import (
 func newLab() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "the real components by themselves: build, up, shell, down",
+		Short: "the real components by themselves: build, up, list, shell, down",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLabBuild(), newLabUp(), newLabShell(), newLabDown())
+	cmd.AddCommand(newLabBuild(), newLabUp(), newLabList(), newLabShell(), newLabDown())
 	return cmd
 }
 
@@ -48,23 +50,68 @@ func newLabBuild() *cobra.Command {
 }
 
 func newLabDown() *cobra.Command {
-	return &cobra.Command{
+	var name string
+	cmd := &cobra.Command{
 		Use:   "down",
-		Short: "stop what is up and remove every trace of it",
+		Short: "stop a lab that is up and remove every trace of it",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			running, err := lab.Down(cmd.Context(), "")
+			running, err := lab.Down(cmd.Context(), "", name)
 			if err != nil {
 				return labError(cmd.Context(), err)
 			}
 			if running == nil {
-				fmt.Fprintln(cmd.OutOrStdout(), "nothing is up")
+				fmt.Fprintf(cmd.OutOrStdout(), "%v\n", lab.NotUp("", name))
 				return nil
 			}
-			fmt.Fprintf(cmd.OutOrStdout(), "Kubernetes %s at %s is down\n", running.Version, running.URL)
+			fmt.Fprintf(cmd.OutOrStdout(), "the lab %q (Kubernetes %s at %s) is down\n", running.Name, running.Version, running.URL)
 			return nil
 		},
 	}
+	registerLabName(cmd, &name)
+	return cmd
+}
+
+func newLabList() *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "list the labs that are up, and which of their programs have ended",
+		Args:  noArguments,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			up, err := lab.List("")
+			if err != nil {
+				return usage("%w", err)
+			}
+			out := cmd.OutOrStdout()
+			if len(up) == 0 {
+				fmt.Fprintln(out, "no lab is up")
+				return nil
+			}
+			table := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
+			fmt.Fprintln(table, "NAME\tKUBERNETES\tNODES\tPROXY\tSERVICE RANGE\tKUBECONFIG")
+			for _, r := range up {
+				proxy := r.Proxy
+				if proxy == "" {
+					proxy = "-"
+				}
+				fmt.Fprintf(table, "%s\t%s\t%d\t%s\t%s\t%s\n", r.Name, r.Version, len(r.Nodes), proxy, strings.Join(r.ServiceCIDRs, ","), r.Kubeconfig)
+			}
+			if err := table.Flush(); err != nil {
+				return harness("%w", err)
+			}
+			for _, r := range up {
+				if died := r.Died(); died != "" {
+					fmt.Fprintf(out, "in %s: %s\n", r.Name, died)
+				}
+			}
+			return nil
+		},
+	}
+}
+
+// registerLabName adds the flag that names a lab.
+func registerLabName(cmd *cobra.Command, name *string) {
+	cmd.Flags().StringVar(name, "name", lab.DefaultName, "name of the lab; labs of several names can be up at the same time")
 }
 
 // noTraffic refuses a run: checks of traffic that were asked for and cannot be made are no pass of the rest.

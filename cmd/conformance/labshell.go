@@ -7,7 +7,8 @@ import (
 )
 
 func newLabShell() *cobra.Command {
-	return &cobra.Command{
+	var name string
+	cmd := &cobra.Command{
 		Use:   "shell NODE|POD|NAMESPACE/POD|outside [-- COMMAND ARG…]",
 		Short: "open a shell on a node or in a pod of the lab that is up",
 		Long: `Open $SHELL, or run a command, in the network namespace of a node or a pod of the lab that is up; "outside" is a client outside of the
@@ -28,7 +29,7 @@ KUBECONFIG works on the nodes. The exit code is that of the command.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			ending.leave() // what runs in the shell gets them
-			code, err := lab.Shell(lab.ShellOptions{Place: args[0], Command: args[1:]})
+			code, err := lab.Shell(lab.ShellOptions{Place: args[0], Command: args[1:], Name: name})
 			if err != nil {
 				return usage("%w", err)
 			}
@@ -38,4 +39,6 @@ KUBECONFIG works on the nodes. The exit code is that of the command.`,
 			return nil
 		},
 	}
+	registerLabName(cmd, &name)
+	return cmd
 }

@@ -34,6 +34,9 @@ Where this machine lets this user have no network namespaces, the control plane 
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
+			if err := lab.CheckName(o.Name); err != nil {
+				return usage("--name: %w", err)
+			}
 			ranges, err := parseServiceCIDR(cidrs)
 			if err != nil {
 				return usage("--service-cidr %s: %w", cidrs, err)
@@ -72,6 +75,7 @@ Where this machine lets this user have no network namespaces, the control plane 
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file to write; it must not exist")
 	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16", "Service range; two joined by a comma are dual stack")
 	flags.IntVar(&o.Nodes, "nodes", 3, "number of nodes; 0 is the control plane alone")
+	registerLabName(cmd, &o.Name)
 	registerProxy(flags, &o.Proxy)
 	registerServers(flags, &o.Servers)
 	return cmd
@@ -79,6 +83,10 @@ Where this machine lets this user have no network namespaces, the control plane 
 
 // describeRunning says what is up and what can be done with it.
 func describeRunning(out io.Writer, r *lab.Running) {
+	named := ""
+	if r.Name != lab.DefaultName {
+		named = " --name " + r.Name
+	}
 	fmt.Fprintf(out, "Kubernetes %s with Service range %s is up at %s\n", r.Version, strings.Join(r.ServiceCIDRs, ","), r.URL)
 	if len(r.Nodes) == 0 {
 		fmt.Fprintf(out, "  without nodes: %s\n", r.WithoutNodes)
@@ -93,7 +101,7 @@ func describeRunning(out io.Writer, r *lab.Running) {
 	fmt.Fprintf(out, "try:\n  kubectl --kubeconfig %s get services\n", r.Kubeconfig)
 	if len(r.Nodes) > 0 {
 		fmt.Fprintf(out, "  kubectl --kubeconfig %s create deployment web --image=any --replicas=3\n", r.Kubeconfig)
-		fmt.Fprintf(out, "  conformance lab shell %s\n", r.Nodes[0].Name)
+		fmt.Fprintf(out, "  conformance lab shell%s %s\n", named, r.Nodes[0].Name)
 	}
-	fmt.Fprintln(out, "  conformance lab down")
+	fmt.Fprintf(out, "  conformance lab down%s\n", named)
 }

@@ -201,6 +201,7 @@ func (s *apiServer) run(ctx context.Context) error {
 	path, args := s.binaries.apiServer()
 	p, err := startProcess(command{
 		name: string(APIServer), path: path, args: append(args, s.args()...), log: s.home + ".log", detached: s.detached, foreign: s.binaries.servers.replaced(),
+		environment: s.dir.mark(),
 	})
 	if err != nil {
 		return err

@@ -77,7 +77,8 @@ func tryEtcd(ctx context.Context, b *Binaries, d *runDir, detached bool) (_ *etc
 			return nil, err
 		}
 		c.name, c.path, c.foreign = "etcd command", systemShell, true
-		c.args = []string{"-c", "exec " + fill(own, "{endpoint}", e.endpoint, "{data}", data+"/data")}
+		c.args = shellLine(fill(own, "{endpoint}", e.endpoint, "{data}", data+"/data"))
+		c.environment = d.mark()
 	}
 	if e.process, err = startProcess(c); err != nil {
 		return nil, err

@@ -344,11 +344,19 @@ func (l *Lab) Close(context.Context) error {
 	if l.dir == nil {
 		return nil
 	}
-	err := l.dir.remove()
-	if err == nil {
+	var err error
+	if l.runsCommands() {
+		err = endMarked(l.dir.path)
+	}
+	if err = errors.Join(err, l.dir.remove()); err == nil {
 		l.dir = nil
 	}
 	return err
+}
+
+// runsCommands reports whether a shell runs commands of the user's.
+func (l *Lab) runsCommands() bool {
+	return l.proxy.Command != "" || l.proxy.Setup != "" || l.binaries.servers.EtcdCommand != "" || l.binaries.servers.APIServerCommand != ""
 }
 
 // controlPlane is a lease as the suites see it.

@@ -144,7 +144,8 @@ func (n *node) startProxy(p candidate.ProxyConfiguration) error {
 	c := command{name: string(KubeProxy), path: lab.binaries.Path(KubeProxy), log: n.file(".log"), ends: n.world.complete}
 	if lab.proxy.Command != "" {
 		c.name, c.path, c.foreign, c.ends = "proxy command", systemShell, true, false
-		c.args = []string{"-c", "exec " + proxyCommand(lab.proxy.Command, n.name, n.world.kubeconfig, network.PodRanges)}
+		c.args = shellLine(proxyCommand(lab.proxy.Command, n.name, n.world.kubeconfig, network.PodRanges))
+		c.environment = lab.dir.mark()
 	} else {
 		if err := n.configure(p); err != nil {
 			return err

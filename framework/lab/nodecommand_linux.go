@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"slices"
 	"time"
 
 	"github.com/service-conformance/conformance/framework/lab/network"
@@ -25,9 +26,9 @@ func (n *node) command(ctx context.Context, command string) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, systemShell, "-c", proxyCommand(command, n.name, n.world.kubeconfig, network.PodRanges))
+	cmd := exec.CommandContext(ctx, systemShell, shellLine(proxyCommand(command, n.name, n.world.kubeconfig, network.PodRanges))...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = append(serverEnvironment(), n.environment()...)
+	cmd.Env = slices.Concat(serverEnvironment(), n.world.lab.dir.mark(), n.environment())
 	cmd.Cancel, cmd.WaitDelay = func() error { return killGroup(cmd.Process) }, time.Second
 	if err := spawnIn(n.network.Namespace)(cmd); err != nil {
 		return err

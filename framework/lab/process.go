@@ -17,6 +17,8 @@ import (
 type command struct {
 	name, path string
 	args       []string
+	// environment is what the program has beside that of all servers.
+	environment []string
 	// log is the file that takes both outputs; an existing one is appended to.
 	log string
 	// detached processes survive this one.
@@ -53,7 +55,7 @@ func startProcess(c command) (*process, error) {
 	defer log.Close()
 	cmd := exec.Command(c.path, c.args...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = serverEnvironment()
+	cmd.Env = append(serverEnvironment(), c.environment...)
 	start := c.spawn
 	if start == nil {
 		start = func(cmd *exec.Cmd) error { return spawn(cmd, c.detached) }

@@ -118,10 +118,14 @@ func (d *runDir) abandon() {
 	for _, p := range d.rec.Processes {
 		_ = p.kill()
 	}
+	_ = endMarked(d.path)
 	_ = os.RemoveAll(d.path)
 }
 
 func (d *runDir) file(name string) string { return filepath.Join(d.path, name) }
+
+// mark is in the environment of what a shell runs for the lab: the shell dies with this process, what it has started may not, and is found by the mark.
+func (d *runDir) mark() []string { return []string{labVariable + "=" + d.path} }
 
 // processes are all that the folder has had, in order.
 func (d *runDir) processes() []*process {
@@ -252,6 +256,9 @@ func sweepDir(path string) error {
 		if err := p.kill(); err != nil {
 			return err
 		}
+	}
+	if err := endMarked(path); err != nil {
+		return err
 	}
 	return os.RemoveAll(path)
 }

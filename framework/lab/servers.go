@@ -27,13 +27,16 @@ func (o *ServerOptions) replaced() bool { return o.APIServerCommand != "" || len
 // apiServer is the program that serves the API, and the arguments that come before those of the lab.
 func (b *Binaries) apiServer() (path string, args []string) {
 	if c := b.servers.APIServerCommand; c != "" {
-		return systemShell, []string{"-c", "exec " + c + ` "$@"`, string(APIServer)}
+		return systemShell, append(shellLine(c+` "$@"`), string(APIServer))
 	}
 	return b.Path(APIServer), nil
 }
 
 // systemShell runs the commands of users.
 const systemShell = "/bin/sh"
+
+// shellLine are the arguments with which the shell runs a line of the user's, which may assign variables and hold several commands.
+func shellLine(line string) []string { return []string{"-c", line} }
 
 // reportedVersion asks the API server for its version, for example "v1.37.1".
 func (b *Binaries) reportedVersion(ctx context.Context) (string, error) {

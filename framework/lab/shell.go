@@ -11,8 +11,8 @@ type ShellOptions struct {
 	Place string
 	// Command and its arguments; empty means the user's shell.
 	Command []string
-	// StateDir is that of UpOptions.
-	StateDir string
+	// Name and StateDir are those of UpOptions.
+	Name, StateDir string
 }
 
 // outsideName is the place outside of the cluster.

@@ -21,12 +21,12 @@ import (
 // Shell runs a command in a place of the lab that Up has started, with the streams of this process, and returns its exit code (128 and the number of the
 // signal that ended it). The command sees that place's network, and the mounts and the users of the lab: an ordinary user is root there.
 func Shell(o ShellOptions) (code int, err error) {
-	r, err := Status(o.StateDir)
+	r, err := Status(o.StateDir, o.Name)
 	switch {
 	case err != nil:
 		return 0, err
 	case r == nil:
-		return 0, errors.New("nothing is up: start a lab first (conformance lab up)")
+		return 0, NotUp(o.StateDir, o.Name)
 	case len(r.Nodes) == 0:
 		return 0, fmt.Errorf("the lab that is up has no nodes: %s", r.WithoutNodes)
 	}
@@ -266,8 +266,8 @@ func environmentOf(pid int) ([]byte, error) {
 	}
 }
 
-// endShells ends what still runs in the shells of a lab, whose namespaces it would keep.
-func endShells(runDir string) error {
+// endMarked ends what still runs in the shells of a lab, and what the commands of users have left, whose namespaces it would keep.
+func endMarked(runDir string) error {
 	processes, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
 		return err

@@ -62,12 +62,12 @@ func holder(args []string) {
 }
 
 // hold starts a holder, and the state of a lab that has it as its process.
-func hold(t *testing.T) (state string, r *Running) {
+func hold(t *testing.T) (dir string, r *Running) {
 	t.Helper()
 	if err := isolationWorks(); err != nil {
 		t.Fatalf("the test needs a machine that lets this user make network namespaces: %v", err)
 	}
-	state = t.TempDir()
+	dir = t.TempDir()
 	d, err := newRunDir(t.TempDir())
 	must(t, err)
 	cmd := isolated([]string{d.path}, "1")
@@ -90,14 +90,14 @@ func hold(t *testing.T) (state string, r *Running) {
 		URL: "https://127.0.0.1:1", Dir: d.path, Kubeconfig: d.file("kubeconfig"), Path: systemPath, NodesKubeconfig: "/nodes",
 		Servers: []ProcessIdentity{{cmd.Process.Pid, started}}, Nodes: []candidate.Node{{Name: "node-1"}},
 	}
-	must(t, writeState(state, r))
-	return state, r
+	must(t, state{dir, DefaultName}.write(r))
+	return dir, r
 }
 
 // shell runs a command by the program that opens shells.
-func shell(t *testing.T, state string, args ...string) (stdout, stderr string, code int) {
+func shell(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	cmd := shellCommand(t, state, args...)
+	cmd := shellCommand(t, dir, args...)
 	var errs strings.Builder
 	cmd.Stderr = &errs
 	out, err := cmd.Output()
@@ -107,35 +107,35 @@ func shell(t *testing.T, state string, args ...string) (stdout, stderr string, c
 	return string(out), errs.String(), cmd.ProcessState.ExitCode()
 }
 
-func shellCommand(t *testing.T, state string, args ...string) *exec.Cmd {
+func shellCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), filepath.Join(installFakes(t, "lab-shell"), "lab-shell"), args...)
-	cmd.Env = append(os.Environ(), "LAB_STATE="+state, "SHELL=/bin/sh", "ISOLATED=")
+	cmd.Env = append(os.Environ(), "LAB_STATE="+dir, "SHELL=/bin/sh", "ISOLATED=")
 	return cmd
 }
 
 func TestAShellRunsInItsPlace(t *testing.T) {
-	state, r := hold(t)
+	dir, r := hold(t)
 	places, err := readPlaces(r.Dir)
 	must(t, err)
-	dir, err := os.Getwd()
+	cwd, err := os.Getwd()
 	must(t, err)
 	for _, p := range places[:2] {
-		out, errs, code := shell(t, state, strings.TrimPrefix(p.Name, "default/"), "sh", "-c", "readlink /proc/self/ns/net; id -u; pwd; echo $CONFORMANCE_LAB_PLACE $KUBECONFIG; exit 7")
-		want := fmt.Sprintf("net:[%d]\n0\n%s\n%s /nodes\n", p.Inode, dir, p.Name)
+		out, errs, code := shell(t, dir, strings.TrimPrefix(p.Name, "default/"), "sh", "-c", "readlink /proc/self/ns/net; id -u; pwd; echo $CONFORMANCE_LAB_PLACE $KUBECONFIG; exit 7")
+		want := fmt.Sprintf("net:[%d]\n0\n%s\n%s /nodes\n", p.Inode, cwd, p.Name)
 		if out != want || code != 7 {
 			t.Errorf("%s: %q, exit code %d, %s; want %q", p.Name, out, code, errs, want)
 		}
 	}
 	holderMounts, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", r.Servers[0].PID))
 	must(t, err)
-	if out, errs, code := shell(t, state, "node-1", "readlink", "/proc/self/ns/mnt"); out != holderMounts+"\n" || code != 0 {
+	if out, errs, code := shell(t, dir, "node-1", "readlink", "/proc/self/ns/mnt"); out != holderMounts+"\n" || code != 0 {
 		t.Errorf("mounts %q, exit code %d, %s; want %s", out, code, errs, holderMounts)
 	}
-	if _, _, code := shell(t, state, "node-1", "sh", "-c", "kill -TERM $$"); code != 128+int(syscall.SIGTERM) {
+	if _, _, code := shell(t, dir, "node-1", "sh", "-c", "kill -TERM $$"); code != 128+int(syscall.SIGTERM) {
 		t.Errorf("exit code %d of a command that SIGTERM ended", code)
 	}
-	cmd := shellCommand(t, state, "node-1") // $SHELL
+	cmd := shellCommand(t, dir, "node-1") // $SHELL
 	cmd.Stdin = strings.NewReader("exit 9\n")
 	if err := cmd.Run(); cmd.ProcessState.ExitCode() != 9 {
 		t.Errorf("the user's shell: %v", err)
@@ -143,7 +143,7 @@ func TestAShellRunsInItsPlace(t *testing.T) {
 }
 
 func TestAShellThatCannotBeOpenedSaysWhy(t *testing.T) {
-	state, r := hold(t)
+	dir, r := hold(t)
 	if err := os.WriteFile(filepath.Join(r.Dir, "no-program"), []byte("\x00"), 0o700); err != nil {
 		t.Fatal(err)
 	}
@@ -153,16 +153,16 @@ func TestAShellThatCannotBeOpenedSaysWhy(t *testing.T) {
 		"no program no-such":      {"p", "no-such"},
 		"run the program: exec f": {"p", filepath.Join(r.Dir, "no-program")},
 	} {
-		if out, errs, code := shell(t, state, args...); code != 64 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
+		if out, errs, code := shell(t, dir, args...); code != 64 || out != "" || !strings.Contains(errs, want) || strings.Count(errs, "\n") != 1 {
 			t.Errorf("%v: %q, exit code %d; want a line with %q", args, errs, code, want)
 		}
 	}
 	r.Nodes, r.WithoutNodes = nil, "none were asked for"
-	must(t, writeState(state, r))
-	if _, errs, code := shell(t, state, "node-1"); code != 64 || !strings.Contains(errs, "none were asked for") {
+	must(t, state{dir, DefaultName}.write(r))
+	if _, errs, code := shell(t, dir, "node-1"); code != 64 || !strings.Contains(errs, "none were asked for") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
-	if _, errs, code := shell(t, t.TempDir(), "node-1"); code != 64 || !strings.Contains(errs, "nothing is up") {
+	if _, errs, code := shell(t, t.TempDir(), "node-1"); code != 64 || !strings.Contains(errs, "no lab is up") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
 }
@@ -188,9 +188,9 @@ func TestEnvironmentOfAProcessThatIsBeingStarted(t *testing.T) {
 }
 
 func TestDownEndsWhatRunsInShells(t *testing.T) {
-	state, r := hold(t)
+	dir, r := hold(t)
 	// The command leaves a process behind, in a session of its own.
-	out, errs, code := shell(t, state, "p", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!; readlink /proc/self/ns/net")
+	out, errs, code := shell(t, dir, "p", "sh", "-c", "setsid sleep 1000 >/dev/null 2>&1 & echo $!; readlink /proc/self/ns/net")
 	var pid int
 	var namespace string
 	if _, err := fmt.Sscan(out, &pid, &namespace); err != nil || code != 0 {
@@ -199,7 +199,7 @@ func TestDownEndsWhatRunsInShells(t *testing.T) {
 	if _, err := processStart(pid); err != nil {
 		t.Fatalf("what was left in the shell does not run: %v", err)
 	}
-	_, err := Down(t.Context(), state)
+	_, err := Down(t.Context(), dir, "")
 	must(t, err)
 	if _, err := processStart(pid); err == nil {
 		t.Error("it still runs")

@@ -9,6 +9,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -27,8 +28,24 @@ type UpOptions struct {
 	Request candidate.Request
 	// Kubeconfig is the file to write, which must not exist; empty means one among the files of the lab.
 	Kubeconfig string
-	// StateDir is where Down looks for what Up has started; empty means <user cache>/conformance.
+	// Name tells labs apart that run at the same time, see CheckName; empty means DefaultName.
+	Name string
+	// StateDir is where Down looks for what Up has started; empty means <user cache>/conformance/labs.
 	StateDir string
+}
+
+// DefaultName is the name of a lab that was given none.
+const DefaultName = "default"
+
+// namePattern is that of a DNS label, as far as a name is shown in tables.
+var namePattern = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]{0,38}[a-z0-9])?$`)
+
+// CheckName returns nil for a name that a lab can have; empty means DefaultName.
+func CheckName(name string) error {
+	if name != "" && !namePattern.MatchString(name) {
+		return fmt.Errorf("a lab has a name of at most 40 lower-case letters, digits and hyphens, not %q", name)
+	}
+	return nil
 }
 
 // MaxNodes is how many nodes Up starts at most.
@@ -36,6 +53,8 @@ const MaxNodes = 20
 
 // Running describes what Up has started.
 type Running struct {
+	// Name is that of UpOptions.
+	Name string `json:"name"`
 	// Version of Kubernetes, for example "v1.37.1".
 	Version      string   `json:"version"`
 	URL          string   `json:"url"`
@@ -75,42 +94,52 @@ func (r *Running) Died() string {
 	return strings.TrimSpace(string(text))
 }
 
-// AlreadyUpError says that a control plane runs already; there is one for each user.
+// AlreadyUpError says that a lab of this name runs already.
 type AlreadyUpError struct{ Running *Running }
 
 func (e *AlreadyUpError) Error() string {
 	if died := e.Running.Died(); died != "" {
-		return fmt.Sprintf("a lab is up already, but not whole: take it down first (%s)", died)
+		return fmt.Sprintf("the lab %q is up already, but not whole: take it down first (%s)", e.Running.Name, died)
 	}
-	return fmt.Sprintf("a lab is up already (Kubernetes %s, %s, kubeconfig %s): use it, or take it down first",
-		e.Running.Version, strings.Join(e.Running.ServiceCIDRs, ","), e.Running.Kubeconfig)
+	return fmt.Sprintf("the lab %q is up already (Kubernetes %s, %s, kubeconfig %s): use it, take it down first, or give this one another name (--name)",
+		e.Running.Name, e.Running.Version, strings.Join(e.Running.ServiceCIDRs, ","), e.Running.Kubeconfig)
 }
 
-const (
-	stateFile     = "lab.json"
-	stateLockFile = "lab.lock"
-)
+// state is where it is written down what runs under a name: a file beside those of other names, and a lock.
+type state struct{ dir, name string }
 
-func stateDir(dir string) (string, error) {
+const stateSuffix = ".json"
+
+// stateOf finds the state of a lab. dir and name are those of UpOptions.
+func stateOf(dir, name string) (state, error) {
+	if err := CheckName(name); err != nil {
+		return state{}, err
+	}
+	if name == "" {
+		name = DefaultName
+	}
 	if dir != "" {
-		return dir, nil
+		return state{dir, name}, nil
 	}
 	d, err := os.UserCacheDir()
 	if err != nil {
-		return "", fmt.Errorf("find the user's cache folder (set HOME or XDG_CACHE_HOME): %w", err)
+		return state{}, fmt.Errorf("find the user's cache folder (set HOME or XDG_CACHE_HOME): %w", err)
 	}
-	return filepath.Join(d, "conformance"), nil
+	return state{filepath.Join(d, "conformance", "labs"), name}, nil
 }
 
+func (s state) file() string { return filepath.Join(s.dir, s.name+stateSuffix) }
+func (s state) lock() string { return filepath.Join(s.dir, s.name+".lock") }
+
 // Up starts a lab that goes on when this process ends, and returns once it is ready and its kubeconfig is written. Where this machine has no
-// namespaces for nodes, the control plane is started alone, see Running.WithoutNodes. The error is an *AlreadyUpError if a lab runs. If Up fails or
+// namespaces for nodes, the control plane is started alone, see Running.WithoutNodes. The error is an *AlreadyUpError if a lab of this name runs. If Up fails or
 // ctx ends, nothing is left.
 func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
-	dir, err := stateDir(o.StateDir)
+	at, err := stateOf(o.StateDir, o.Name)
 	if err != nil {
 		return nil, err
 	}
-	l, err := scratch.LockFile(ctx, filepath.Join(dir, stateLockFile), nil)
+	l, err := scratch.LockFile(ctx, at.lock(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -121,12 +150,12 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 			l.Remove()
 		}
 	}()
-	if old, err := readState(dir); err != nil {
+	if old, err := at.read(); err != nil {
 		return nil, err
 	} else if old != nil && old.alive() {
 		return nil, &AlreadyUpError{old}
 	} else if old != nil { // killed, or the machine was restarted
-		if err := takeDown(dir, old); err != nil {
+		if err := at.takeDown(old); err != nil {
 			return nil, err
 		}
 	}
@@ -166,13 +195,13 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
 	}
 	if withoutNodes == nil {
-		return startStaying(ctx, dir, o)
+		return startStaying(ctx, at, o)
 	}
-	return startDetached(ctx, dir, o.Kubeconfig, v, b, r, withoutNodes)
+	return startDetached(ctx, at, o.Kubeconfig, v, b, r, withoutNodes)
 }
 
 // startDetached starts the servers and writes down where they are.
-func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Binaries, r ranges, withoutNodes error) (_ *Running, err error) {
+func startDetached(ctx context.Context, at state, kubeconfig string, v version, b *Binaries, r ranges, withoutNodes error) (_ *Running, err error) {
 	ca, err := newAuthority()
 	if err != nil {
 		return nil, err
@@ -189,7 +218,7 @@ func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Bi
 				p.kill()
 			}
 			_ = d.remove()
-			os.Remove(filepath.Join(dir, stateFile))
+			os.Remove(at.file())
 		}
 	}()
 	e, err := startEtcd(ctx, b, d, true)
@@ -205,14 +234,14 @@ func startDetached(ctx context.Context, dir, kubeconfig string, v version, b *Bi
 	started = append(started, s.process)
 
 	run := &Running{
-		Version: b.Version, URL: s.client.access.URL, NodePorts: r.nodePorts.String(), Dir: d.path,
+		Name: at.name, Version: b.Version, URL: s.client.access.URL, NodePorts: r.nodePorts.String(), Dir: d.path,
 		Kubeconfig: kubeconfig, Servers: d.rec.Processes, WithoutNodes: withoutNodes.Error(), ServiceCIDRs: r.list(),
 	}
 	if run.Kubeconfig == "" {
 		run.Kubeconfig = d.file("kubeconfig")
 	}
 	// The kubeconfig goes last: whoever waits for it finds everything else done.
-	if err := writeState(dir, run); err != nil {
+	if err := at.write(run); err != nil {
 		return nil, err
 	}
 	if err := d.detach(); err != nil {
@@ -240,58 +269,98 @@ func writeKubeconfig(run *Running, a candidate.Access) error {
 	return nil
 }
 
-func writeState(dir string, run *Running) error {
-	state, err := json.MarshalIndent(run, "", "  ")
+func (s state) write(run *Running) error {
+	content, err := json.MarshalIndent(run, "", "  ")
 	if err != nil {
 		return err
 	}
-	return writeFileAtomically(filepath.Join(dir, stateFile), append(state, '\n'), 0o600)
+	return writeFileAtomically(s.file(), append(content, '\n'), 0o600)
 }
 
-// Down stops what Up has started and removes every trace of it. It returns what was running, nil if nothing was.
-// stateDir is that of UpOptions.
-func Down(ctx context.Context, dir string) (*Running, error) {
-	dir, err := stateDir(dir)
+// Down stops what Up has started under a name and removes every trace of it. It returns what was running, nil if nothing was.
+// dir and name are those of UpOptions.
+func Down(ctx context.Context, dir, name string) (*Running, error) {
+	at, err := stateOf(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(at.dir); errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
-	l, err := scratch.LockFile(ctx, filepath.Join(dir, stateLockFile), nil)
+	l, err := scratch.LockFile(ctx, at.lock(), nil)
 	if err != nil {
 		return nil, err
 	}
 	defer l.Remove()
-	r, err := readState(dir)
+	r, err := at.read()
 	if r == nil || err != nil {
 		return nil, err
 	}
-	return r, takeDown(dir, r)
+	return r, at.takeDown(r)
 }
 
-// Status returns what Up has started and still runs, nil if there is nothing.
-func Status(dir string) (*Running, error) {
-	dir, err := stateDir(dir)
+// Status returns what Up has started under a name and still runs, nil if there is nothing. dir and name are those of UpOptions.
+func Status(dir, name string) (*Running, error) {
+	at, err := stateOf(dir, name)
 	if err != nil {
 		return nil, err
 	}
-	r, err := readState(dir)
+	r, err := at.read()
 	if r == nil || err != nil || !r.alive() {
 		return nil, err
 	}
 	return r, nil
 }
 
+// List returns what Up has started and still runs, by name. dir is that of UpOptions.
+func List(dir string) (up []*Running, err error) {
+	at, err := stateOf(dir, "")
+	if err != nil {
+		return nil, err
+	}
+	entries, err := os.ReadDir(at.dir) // sorted
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	for _, e := range entries {
+		name, is := strings.CutSuffix(e.Name(), stateSuffix)
+		if !is || !namePattern.MatchString(name) {
+			continue
+		}
+		r, statusErr := Status(at.dir, name)
+		err = errors.Join(err, statusErr)
+		if r != nil {
+			up = append(up, r)
+		}
+	}
+	return up, err
+}
+
+// NotUp says that a lab is not up, and which ones are. Its arguments are those of Status.
+func NotUp(dir, name string) error {
+	if name == "" {
+		name = DefaultName
+	}
+	var others []string
+	up, _ := List(dir) // what cannot be read is said by the command that is about it
+	for _, r := range up {
+		others = append(others, r.Name)
+	}
+	if len(others) == 0 {
+		return errors.New("no lab is up (conformance lab up starts one)")
+	}
+	return fmt.Errorf("the lab %q is not up; these are: %s (--name)", name, strings.Join(others, ", "))
+}
+
 // takeDown ends the servers and removes their files, the state last so that a failure can be repeated.
-func takeDown(dir string, r *Running) error {
+func (s state) takeDown(r *Running) error {
 	for i := len(r.Servers) - 1; i >= 0; i-- { // the API server before its storage
 		if err := r.Servers[i].kill(); err != nil {
 			return err
 		}
 	}
 	if strings.HasPrefix(filepath.Base(r.Dir), runDirPrefix) {
-		if err := errors.Join(endShells(r.Dir), endRecorded(r.Dir)); err != nil {
+		if err := errors.Join(endMarked(r.Dir), endRecorded(r.Dir)); err != nil {
 			return err
 		}
 	}
@@ -305,7 +374,7 @@ func takeDown(dir string, r *Running) error {
 			return err
 		}
 	}
-	return os.Remove(filepath.Join(dir, stateFile))
+	return os.Remove(s.file())
 }
 
 // endRecorded waits for the end of what died with the servers, as their folder records it.
@@ -331,10 +400,9 @@ func ours(r *Running) bool {
 	return err == nil && strings.Contains(string(b), r.URL)
 }
 
-// readState returns nil if Up has left no state.
-func readState(dir string) (*Running, error) {
-	path := filepath.Join(dir, stateFile)
-	b, err := os.ReadFile(path)
+// read returns nil if Up has left no state.
+func (s state) read() (*Running, error) {
+	b, err := os.ReadFile(s.file())
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
 	}
@@ -343,7 +411,7 @@ func readState(dir string) (*Running, error) {
 	}
 	var r Running
 	if err := json.Unmarshal(b, &r); err != nil {
-		return nil, fmt.Errorf("the state of the running control plane, %s, is damaged: end its kube-apiserver and etcd by hand and remove that file: %w", path, err)
+		return nil, fmt.Errorf("the state of the lab %q, %s, is damaged: end its kube-apiserver and etcd by hand and remove that file: %w", s.name, s.file(), err)
 	}
 	return &r, nil
 }

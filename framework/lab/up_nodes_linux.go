@@ -54,7 +54,7 @@ const stayWord = "stay"
 const stayListener = 3
 
 // startStaying starts the process that stays and writes down where it is.
-func startStaying(ctx context.Context, dir string, o UpOptions) (*Running, error) {
+func startStaying(ctx context.Context, at state, o UpOptions) (*Running, error) {
 	for _, p := range o.Request.ServiceCIDRs {
 		if r := network.Overlapping(p); r.IsValid() {
 			return nil, fmt.Errorf("the Service range %s overlaps with %s, which the nodes or pods of the lab have: choose another", p, r)
@@ -107,10 +107,11 @@ func startStaying(ctx context.Context, dir string, o UpOptions) (*Running, error
 		return nil, err
 	}
 	run := answer.Running
+	run.Name = at.name
 	if o.Kubeconfig != "" {
 		run.Kubeconfig = o.Kubeconfig
 	}
-	err = errors.Join(writeState(dir, run), writeKubeconfig(run, answer.Access))
+	err = errors.Join(at.write(run), writeKubeconfig(run, answer.Access))
 	if err == nil {
 		err = context.Cause(ctx)
 	}
@@ -118,7 +119,7 @@ func startStaying(ctx context.Context, dir string, o UpOptions) (*Running, error
 		err = say.Encode(stayWord)
 	}
 	if err != nil {
-		return nil, errors.Join(err, takeDown(dir, run))
+		return nil, errors.Join(err, at.takeDown(run))
 	}
 	stays = true
 	go func() { _ = cmd.Wait() }() // if it ends before this process does

@@ -93,7 +93,7 @@ func expectNoLab(t *testing.T, o UpOptions) {
 	if left, _ := filepath.Glob(filepath.Join(os.TempDir(), runDirPrefix+"*")); len(left) > 0 {
 		t.Errorf("left behind: %v", left)
 	}
-	if r, err := Status(o.StateDir); r != nil || err != nil {
+	if r, err := Status(o.StateDir, ""); r != nil || err != nil {
 		t.Errorf("status: %+v, %v", r, err)
 	}
 }

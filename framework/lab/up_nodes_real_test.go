@@ -26,7 +26,7 @@ func TestALabWithNodesStays(t *testing.T) {
 	r, err := Up(t.Context(), o)
 	must(t, err)
 	t.Cleanup(func() {
-		_, err := Down(context.Background(), o.StateDir)
+		_, err := Down(context.Background(), o.StateDir, "")
 		must(t, err)
 	})
 	if len(r.Nodes) != 2 || r.WithoutNodes != "" {
@@ -90,7 +90,7 @@ func TestALabWithNodesStays(t *testing.T) {
 		out, _ := exec.Command("pgrep", "-f", r.Dir).Output() // that none is found is an error
 		return strings.TrimSpace(string(out)) == ""
 	})
-	if running, err := Status(o.StateDir); running != nil || err != nil {
+	if running, err := Status(o.StateDir, ""); running != nil || err != nil {
 		t.Errorf("status after a crash: %+v, %v", running, err)
 	}
 	second, err := Up(t.Context(), o)
@@ -101,7 +101,7 @@ func TestALabWithNodesStays(t *testing.T) {
 	if out, errs, code := shell(t, o.StateDir, "node-2", "true"); code != 0 {
 		t.Errorf("a shell in the second lab: %s%s, exit code %d", out, errs, code)
 	}
-	_, err = Down(t.Context(), o.StateDir)
+	_, err = Down(t.Context(), o.StateDir, "")
 	must(t, err)
 	for _, p := range second.Servers {
 		if p.alive() {

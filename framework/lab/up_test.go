@@ -23,7 +23,7 @@ func upOptions(t *testing.T) UpOptions {
 	t.Setenv("TMP", tmp)
 	o := UpOptions{Options: Options{BinDir: programs}, StateDir: filepath.Join(tmp, "state")}
 	t.Cleanup(func() {
-		if _, err := Down(context.Background(), o.StateDir); err != nil {
+		if _, err := Down(context.Background(), o.StateDir, ""); err != nil {
 			t.Error(err)
 		}
 		if left, _ := filepath.Glob(filepath.Join(tmp, "*", "*")); len(left) > 0 {
@@ -53,7 +53,7 @@ func TestUpAndDown(t *testing.T) {
 	defer c.close()
 	must(t, c.get(t.Context(), kubernetesServicePath, nil))
 
-	if running, err := Status(o.StateDir); err != nil || running == nil || running.URL != r.URL {
+	if running, err := Status(o.StateDir, ""); err != nil || running == nil || running.URL != r.URL {
 		t.Errorf("status: %+v, %v", running, err)
 	}
 	var already *AlreadyUpError
@@ -64,11 +64,11 @@ func TestUpAndDown(t *testing.T) {
 	must(t, sweep(os.TempDir()))
 	must(t, c.get(t.Context(), kubernetesServicePath, nil)) // and other labs let it run
 
-	down, err := Down(t.Context(), o.StateDir)
+	down, err := Down(t.Context(), o.StateDir, "")
 	if err != nil || down == nil || down.URL != r.URL {
 		t.Errorf("down: %+v, %v", down, err)
 	}
-	for _, path := range []string{r.Kubeconfig, r.Dir, filepath.Join(o.StateDir, stateFile)} {
+	for _, path := range []string{r.Kubeconfig, r.Dir, filepath.Join(o.StateDir, DefaultName+stateSuffix)} {
 		if exists(t, path) {
 			t.Errorf("%s is still there", path)
 		}
@@ -76,10 +76,10 @@ func TestUpAndDown(t *testing.T) {
 	if r.alive() {
 		t.Error("the servers still run")
 	}
-	if down, err := Down(t.Context(), o.StateDir); down != nil || err != nil {
+	if down, err := Down(t.Context(), o.StateDir, ""); down != nil || err != nil {
 		t.Errorf("down again: %+v, %v", down, err)
 	}
-	if running, err := Status(o.StateDir); running != nil || err != nil {
+	if running, err := Status(o.StateDir, ""); running != nil || err != nil {
 		t.Errorf("status: %+v, %v", running, err)
 	}
 }
@@ -147,7 +147,7 @@ func TestDownLeavesAChangedKubeconfig(t *testing.T) {
 	_, err := Up(t.Context(), o)
 	must(t, err)
 	must(t, os.WriteFile(o.Kubeconfig, []byte("now of another cluster"), 0o600))
-	if _, err := Down(t.Context(), o.StateDir); err != nil {
+	if _, err := Down(t.Context(), o.StateDir, ""); err != nil {
 		t.Error(err)
 	}
 	if !exists(t, o.Kubeconfig) {
@@ -161,7 +161,7 @@ func TestAFailedUpLeavesNothing(t *testing.T) {
 	if _, err := Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), "no such flag") {
 		t.Errorf("error %v", err)
 	}
-	if r, err := Status(o.StateDir); r != nil || err != nil {
+	if r, err := Status(o.StateDir, ""); r != nil || err != nil {
 		t.Errorf("status: %+v, %v", r, err)
 	}
 	o.Request.ServiceCIDRs = prefixes("10.0.0.0/30")
@@ -170,11 +170,57 @@ func TestAFailedUpLeavesNothing(t *testing.T) {
 	}
 }
 
+func TestLabsOfTwoNamesRunSideBySide(t *testing.T) {
+	o := upOptions(t)
+	first, err := Up(t.Context(), o)
+	must(t, err)
+	o.Name = "second-1"
+	second, err := Up(t.Context(), o)
+	must(t, err)
+	t.Cleanup(func() {
+		_, err := Down(context.Background(), o.StateDir, o.Name)
+		must(t, err)
+	})
+	up, err := List(o.StateDir)
+	must(t, err)
+	if len(up) != 2 || up[0].Name != DefaultName || up[1].Name != o.Name || up[0].URL == up[1].URL {
+		t.Errorf("list: %+v", up)
+	}
+	var already *AlreadyUpError
+	if _, err := Up(t.Context(), o); !errors.As(err, &already) || already.Running.Name != o.Name {
+		t.Errorf("the same name again: %v", err)
+	}
+	down, err := Down(t.Context(), o.StateDir, o.Name)
+	must(t, err)
+	if down == nil || down.URL != second.URL || second.alive() {
+		t.Errorf("down: %+v", down)
+	}
+	if !first.alive() {
+		t.Error("the end of one lab has ended the other")
+	}
+	if err := NotUp(o.StateDir, o.Name); !strings.Contains(err.Error(), DefaultName) {
+		t.Errorf("error %v", err)
+	}
+}
+
+func TestNamesOfLabsAreChecked(t *testing.T) {
+	o := upOptions(t)
+	for _, name := range []string{"..", "a/b", "A", "-a", "a-", strings.Repeat("a", 41)} {
+		o.Name = name
+		if _, err := Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), "hyphens") {
+			t.Errorf("up %q: %v", name, err)
+		}
+		if _, err := Down(t.Context(), o.StateDir, name); err == nil {
+			t.Errorf("down %q is accepted", name)
+		}
+	}
+}
+
 func TestADamagedStateIsReported(t *testing.T) {
 	dir := t.TempDir()
-	path := filepath.Join(dir, stateFile)
+	path := filepath.Join(dir, DefaultName+stateSuffix)
 	must(t, os.WriteFile(path, []byte("{"), 0o600))
-	if _, err := Status(dir); err == nil || !strings.Contains(err.Error(), path) {
+	if _, err := Status(dir, ""); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v", err)
 	}
 	must(t, os.Remove(path))
