@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: conformance build test lab lab-proxy lab-surroundings candidates-kine kind lab-repeat selftest verify generate fuzz bench lint cross release clean
+.PHONY: conformance build test lab lab-proxy lab-stays lab-surroundings candidates-kine kind lab-repeat selftest verify generate fuzz bench lint cross release clean
 
 ## conformance: build, run everything on the reference, print the verdict and where the reports are
 conformance: build
@@ -28,6 +28,10 @@ lab: build
 PROXY_MODES ?= iptables nftables
 lab-proxy: build
 	for m in $(PROXY_MODES); do $(BIN) run --tier lab --suite proxy --proxy-mode $$m --report-dir $(REPORT_DIR)/lab-$$m || exit $$?; done
+
+## lab-stays: tests of a lab that stays up, on the real components: judged again and again, killed runs, proxies that end (needs iptables)
+lab-stays: build
+	go test -count=1 -tags lab ./framework/lab ./cmd/conformance -run 'Real|Stay|ServerRefuses'
 
 ## lab-surroundings: the proxy suite in PROXY_MODE, where the network around the lab does different things with addresses that nobody has; fails if a verdict differs
 SURROUNDINGS ?= silent,resetting,accepting

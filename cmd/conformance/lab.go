@@ -20,11 +20,11 @@ import (
 func newLab() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "the real components by themselves: build, up, list, shell, down",
+		Short: "the real components by themselves: build, up, list, shell, restart-proxy, down",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLabBuild(), newLabUp(), newLabList(), newLabShell(), newLabDown())
+	cmd.AddCommand(newLabBuild(), newLabUp(), newLabList(), newLabShell(), newLabRestartProxy(), newLabDown())
 	return cmd
 }
 
@@ -136,7 +136,7 @@ func openLab(ctx context.Context, out io.Writer, o lab.Options) (candidate.Candi
 }
 
 // keepLogs keeps the logs of programs that are none of the lab's own, and of those that ended by themselves, and returns the latter.
-func keepLogs(out io.Writer, l *lab.Lab, folder string) (ended []report.EndedProgram) {
+func keepLogs(out io.Writer, l programs, folder string) (ended []report.EndedProgram) {
 	logs, err := l.KeepLogs(folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance: keeping the logs:", err)

@@ -23,13 +23,17 @@ Nodes and pods are network namespaces; ` + "`conformance lab shell`" + ` opens a
 that its node selector allows, each in turn), an address, and a backend that answers over TCP and UDP who it is and from which address it was asked, on the
 ports that its containers name, or on 80 and 8080 if they name none. Images and commands mean nothing. Pods are ready from the start; readiness
 follows what is written into their status (kubectl patch pod NAME --subresource=status …). A deleted pod answers until its grace
-period is over. Deployments, ReplicaSets and StatefulSets work.
+period is over. Deployments, ReplicaSets and StatefulSets work. Nodes and pods ask the cluster DNS. Pods have no logs, and kubectl exec and port-forward do not
+work: ` + "`conformance lab shell POD`" + ` runs a command in a pod.
+
+` + "`conformance run --tier lab --attach`" + ` judges the lab as often as wanted; ` + "`conformance lab restart-proxy NODE`" + ` starts the proxy of a node anew.
 
 Where this machine lets this user have no network namespaces, the control plane runs alone, as with --nodes 0, unless nodes or a proxy were asked for.`,
 		Example: `  conformance lab up --kubeconfig kc
   kubectl --kubeconfig kc create deployment web --image=any --replicas=3
   kubectl --kubeconfig kc expose deployment web --port 80 --target-port 8080
   conformance lab shell node-1 -- sh -c 'curl http://$(kubectl get service web -o jsonpath={.spec.clusterIP})'
+  conformance run --tier lab --attach --focus proxy-tcp-forwarded
   conformance lab down`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -73,7 +77,7 @@ Where this machine lets this user have no network namespaces, the control plane 
 	flags.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version (default "+lab.DefaultVersion+")")
 	flags.StringVar(&o.BinDir, "kubernetes-bin-dir", "", "folder with the programs of Kubernetes and etcd (default: built from Go modules, once)")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file to write; it must not exist")
-	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16", "Service range; two joined by a comma are dual stack")
+	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16,fd00:10:96::/112", "Service range; two joined by a comma are dual stack")
 	flags.IntVar(&o.Nodes, "nodes", 3, "number of nodes; 0 is the control plane alone")
 	registerLabName(cmd, &o.Name)
 	registerProxy(flags, &o.Proxy)

@@ -169,7 +169,14 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		return f.runKind(ctx, out, palette, expectations, selection)
 	}
 	traffic := selectsTraffic()
-	if f.tier == "lab" && traffic {
+	if f.attach != "" {
+		if err := enterLab(ctx, f.attach); err != nil {
+			if e := (*exitError)(nil); errors.As(err, &e) && e.err == nil {
+				f.begun = true // it is the exit code of a run in the lab
+			}
+			return err
+		}
+	} else if f.tier == "lab" && traffic {
 		if err := isolate(ctx, out, f.labOptions(true)); err != nil {
 			if e := (*exitError)(nil); errors.As(err, &e) && e.err == nil {
 				f.begun = true // it is the exit code of a run in namespaces of its own
@@ -224,7 +231,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 
 	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations, Selection: selection}
 	progress := runner.NewProgress(out, terminal, planned)
-	ofLab, onLab := opened.(*lab.Lab)
+	ofLab, onLab := opened.(programs)
 	if onLab {
 		ofLab.OnEnd(func(ended lab.Log) {
 			progress.Println(fmt.Sprintf("%sended by itself%s  %s: %v\n", palette.Red, palette.Reset, ended.Program(), ended.Died))

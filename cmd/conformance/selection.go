@@ -60,6 +60,10 @@ func (f *runFlags) again(ids []string) string {
 				words = append(words, "--"+flag.Name)
 				continue
 			}
+			if flag.NoOptDefVal != "" { // its value cannot be a word of its own
+				words = append(words, "--"+flag.Name+"="+quoted(v))
+				continue
+			}
 			words = append(words, "--"+flag.Name, quoted(v))
 		}
 	})

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ type tierFlags struct {
 	disruptive bool
 	tierName   string // in reports; set by tier kind for the process that judges
 	around     string // surroundings of the lab
+	attach     string // name of a lab that is up
 	proxy      lab.ProxyOptions
 	servers    lab.ServerOptions
 	kind       kindFlags
@@ -48,6 +50,8 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	registerProxy(flags, &f.proxy)
 	registerServers(flags, &f.servers)
 	flags.StringVar(&f.around, "surroundings", "", "what the network around the nodes of the lab does with addresses that nobody has: unreachable, silent, resetting or accepting (default unreachable); verdicts must not depend on it")
+	flags.StringVar(&f.attach, "attach", "", "judge the lab of this name that is up (conformance lab up), for --tier lab; --attach alone means the one without a name")
+	flags.Lookup("attach").NoOptDefVal = lab.DefaultName
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default in a pod: its service account)")
 	flags.StringVar(&f.agentImage, "agent-image", "", "image of the pods that checks of traffic start in a cluster, as its nodes can pull it or have it")
 	flags.StringVar(&f.outside, "outside", "", "file that tells where an agent outside of the cluster is, for --tier cluster: its url, token and gateways")
@@ -69,6 +73,9 @@ func (f *tierFlags) validate() error {
 	if _, err := absent.Parse(f.without...); err != nil {
 		return usage("--without: %w", err)
 	}
+	if err := lab.CheckName(f.attach); err != nil {
+		return usage("--attach: %w", err)
+	}
 	if _, err := network.ParseSurroundings(f.around); err != nil {
 		return usage("--surroundings: %w", err)
 	}
@@ -79,6 +86,10 @@ func (f *tierFlags) validate() error {
 		return usage("--fault is for --tier reference: a real API server has only its own bugs")
 	case f.around != "" && f.tier != "lab":
 		return usage("--surroundings is for --tier lab")
+	case f.attach != "" && f.tier != "lab":
+		return usage("--attach is for --tier lab")
+	case f.attach != "" && (f.around != "" || f.binDir != "" || f.version != lab.DefaultVersion || f.proxy != (lab.ProxyOptions{}) || !reflect.ValueOf(f.servers).IsZero()):
+		return usage("--attach judges a lab as it was started: give conformance lab up the flags that choose its programs")
 	case f.binDir != "" && f.tier != "lab":
 		return usage("--kubernetes-bin-dir is for --tier lab")
 	case f.version != lab.DefaultVersion && f.tier == "kind":
@@ -165,6 +176,9 @@ func validateProxy(o lab.ProxyOptions) error {
 func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []string, seed uint64, traffic bool) (candidate.Candidate, error) {
 	switch f.tier {
 	case "lab":
+		if f.attach != "" {
+			return attachLab(ctx)
+		}
 		return openLab(ctx, out, f.labOptions(traffic))
 	case "cluster":
 		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, AllowDisruptive: f.disruptive, Tier: f.tierName}

@@ -173,6 +173,9 @@ func (s *apiServer) args() []string {
 		"--profiling=false",
 		"--v=1",
 	)
+	if s.reach.IsValid() { // no DNS knows the names of the nodes
+		serves = append(serves, "--kubelet-preferred-address-types=InternalIP")
+	}
 	for _, gate := range slices.Sorted(maps.Keys(s.gates)) {
 		serves = append(serves, fmt.Sprintf("--feature-gates=%s=%t", gate, s.gates[gate]))
 	}

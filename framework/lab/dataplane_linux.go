@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
@@ -45,7 +46,8 @@ type world struct {
 	kubeconfig  string
 	path        string // where proxies find programs
 	shared      []*node
-	complete    bool // all shared nodes are there
+	complete    bool   // all shared nodes are there
+	clients     string // the namespace of the pods that are lent
 	dns         dnsServer
 
 	mu       sync.Mutex
@@ -56,13 +58,16 @@ type world struct {
 }
 
 // DataPlane implements candidate.Candidate. All leases share the nodes of one cluster, which the first one starts.
-func (l *Lab) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+func (l *Lab) DataPlane(ctx context.Context, q candidate.DataPlaneRequest) (candidate.DataPlane, error) {
 	if l.withoutDataPlane != nil {
 		return nil, candidate.Unavailable("%v", l.withoutDataPlane)
 	}
 	w, err := l.ensureWorld(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if q.DualStack && !w.server.ranges.secondary.IsValid() {
+		return nil, candidate.Unavailable("the lab that is up has the one Service range %s", w.server.ranges)
 	}
 	return &dataPlane{
 		controlPlane: controlPlane{ranges: w.server.ranges, server: w.server}, world: w,
@@ -96,7 +101,7 @@ func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &world{lab: l, outside: map[*node]*network.Outside{}}
+	w := &world{lab: l, clients: metav1.NamespaceDefault, outside: map[*node]*network.Outside{}}
 	defer func() {
 		if err != nil {
 			w.stop()

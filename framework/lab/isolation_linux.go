@@ -138,7 +138,7 @@ func NodesWork(o ProxyOptions) error {
 // a process that only tries, nor in one that keeps what Up has started.
 func PrepareIsolation() error {
 	if !Isolated() {
-		return nil
+		return dieWithParent()
 	}
 	err := errors.Join(prepareMounts(), network.SetLoopbackUp())
 	if os.Getenv(isolatedVariable) == isolationTest {

@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"os"
 	"os/exec"
+	"slices"
 	"sync"
 	"time"
 
@@ -56,12 +57,7 @@ func (w *world) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 	if err := n.startProxy(proxy); err != nil {
 		return nil, err
 	}
-	if w.lab.proxy.Command == "" {
-		err = n.waitSynchronised(ctx)
-	} else {
-		err = n.waitReady(ctx)
-	}
-	if err != nil {
+	if err := n.waitUntilItServes(ctx); err != nil {
 		return nil, err
 	}
 	if w.complete {
@@ -141,7 +137,7 @@ func (n *node) environment() []string {
 // startProxy starts the proxy, which does not run.
 func (n *node) startProxy(p candidate.ProxyConfiguration) error {
 	lab := n.world.lab
-	c := command{name: string(KubeProxy), path: lab.binaries.Path(KubeProxy), log: n.file(".log"), ends: n.world.complete}
+	c := command{name: string(KubeProxy), path: lab.binaries.Path(KubeProxy), log: n.file(".log"), ends: n.world.complete && !slices.Contains(n.world.shared, n)}
 	if lab.proxy.Command != "" {
 		c.name, c.path, c.foreign, c.ends = "proxy command", systemShell, true, false
 		c.args = shellLine(proxyCommand(lab.proxy.Command, n.name, n.world.kubeconfig, network.PodRanges))
@@ -198,6 +194,14 @@ func (n *node) proxyState() candidate.ProxyState {
 		return candidate.ProxyState{}
 	}
 	return candidate.ProxyState{Running: proxy.alive(), Log: logTail(proxy.log, 5)}
+}
+
+// waitUntilItServes waits until the proxy is known to serve.
+func (n *node) waitUntilItServes(ctx context.Context) error {
+	if n.world.lab.proxy.Command == "" {
+		return n.waitSynchronised(ctx)
+	}
+	return n.waitReady(ctx)
 }
 
 // waitSynchronised waits until the health endpoint of kube-proxy says that its rules are up to date.

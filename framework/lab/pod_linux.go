@@ -67,7 +67,7 @@ func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.
 		if err != nil {
 			return candidate.Pod{}, err
 		}
-		name := candidate.PodName{Namespace: metav1.NamespaceDefault, Name: fmt.Sprintf("%s-client-%d", node, number)}
+		name := candidate.PodName{Namespace: d.world.clients, Name: fmt.Sprintf("%s-client-%d", node, number)}
 		if p, err = n.startPod(candidate.Pod{PodName: name, Node: node, Ports: ports}); err != nil {
 			return candidate.Pod{}, err
 		}
@@ -105,6 +105,9 @@ func (n *node) startPod(as candidate.Pod) (_ *pod, err error) {
 	return p, err
 }
 
+// startedAnnotation marks the pods that a run has started and will end: the pod agent of a lab that stays leaves them alone.
+const startedAnnotation = "service-conformance/started"
+
 // register makes the Pod object and says that it runs.
 func (p *pod) register(ctx context.Context) error {
 	container := corev1.Container{Name: "backend", Image: "backend"}
@@ -112,7 +115,9 @@ func (p *pod) register(ctx context.Context) error {
 		container.Ports = append(container.Ports, corev1.ContainerPort{Name: port.Name, Protocol: port.Protocol, ContainerPort: int32(port.Number)})
 	}
 	object := &corev1.Pod{
-		ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, Labels: p.Labels},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: p.Name, Namespace: p.Namespace, Labels: p.Labels, Annotations: map[string]string{startedAnnotation: "true"},
+		},
 		Spec: corev1.PodSpec{
 			NodeName: p.node.name, Containers: []corev1.Container{container}, HostNetwork: p.HostNetwork, Hostname: p.Hostname, Subdomain: p.Subdomain,
 		},

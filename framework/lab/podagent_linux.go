@@ -22,7 +22,7 @@ import (
 	"github.com/service-conformance/conformance/framework/lab/network"
 )
 
-// podAgent makes every Pod of a lab that stays real, as a scheduler and kubelets would: it finds it a node, starts its network and a backend that answers
+// podAgent makes every Pod real that users create in a lab that stays, as a scheduler and kubelets would: it finds it a node, starts its network and a backend that answers
 // on its ports, and says that it runs. Images and commands mean nothing. One goroutine does everything.
 type podAgent struct {
 	world   *world
@@ -96,6 +96,9 @@ func (a *podAgent) reconcile(ctx context.Context, key string) error {
 		return a.end(key)
 	}
 	object := item.(*corev1.Pod)
+	if object.Annotations[startedAnnotation] != "" {
+		return nil // a run ends it
+	}
 	if p != nil && p.uid != object.UID { // another one of the same name
 		if err := a.end(key); err != nil {
 			return err

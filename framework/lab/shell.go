@@ -31,6 +31,9 @@ func shellEnvironment(r *Running, place string) []string {
 			env = append(env, s)
 		}
 	}
+	if namespace, _, isPod := strings.Cut(place, "/"); isPod {
+		env = append(env, searchVariable+"="+searchList(namespace))
+	}
 	return append(env, "PATH="+shellPath(r), "KUBECONFIG="+r.NodesKubeconfig, labVariable+"="+r.Dir, labVariable+"_PLACE="+place)
 }
 

@@ -73,6 +73,8 @@ type Running struct {
 	// Path and NodesKubeconfig are for shells inside: where programs are, and a kubeconfig that reaches the API server from the nodes.
 	Path            string `json:"path,omitempty"`
 	NodesKubeconfig string `json:"nodesKubeconfig,omitempty"`
+	// Network is the network namespace that the servers are in, for runs that attach.
+	Network *place `json:"network,omitempty"`
 }
 
 // alive reports whether all servers run.
@@ -85,10 +87,10 @@ func (r *Running) alive() bool {
 	return len(r.Servers) > 0
 }
 
-// diedFile names the file that says which program of a lab that is up has ended by itself.
+// diedFile names the file that says which programs of a lab that is up have ended by themselves.
 const diedFile = "died"
 
-// Died says which program has ended by itself since Up, and what it said last; empty if none has.
+// Died says which programs have ended by themselves since Up and do not run again, and what they said last: a line for each. It is empty if there are none.
 func (r *Running) Died() string {
 	text, _ := os.ReadFile(filepath.Join(r.Dir, diedFile)) // there is one only then
 	return strings.TrimSpace(string(text))
@@ -354,12 +356,18 @@ func NotUp(dir, name string) error {
 
 // takeDown ends the servers and removes their files, the state last so that a failure can be repeated.
 func (s state) takeDown(r *Running) error {
+	inRunDir := strings.HasPrefix(filepath.Base(r.Dir), runDirPrefix)
+	if inRunDir { // runs that judge it first, or they would report how its programs end
+		if err := endMarked(r.Dir); err != nil {
+			return err
+		}
+	}
 	for i := len(r.Servers) - 1; i >= 0; i-- { // the API server before its storage
 		if err := r.Servers[i].kill(); err != nil {
 			return err
 		}
 	}
-	if strings.HasPrefix(filepath.Base(r.Dir), runDirPrefix) {
+	if inRunDir {
 		if err := errors.Join(endMarked(r.Dir), endRecorded(r.Dir)); err != nil {
 			return err
 		}
@@ -369,7 +377,7 @@ func (s state) takeDown(r *Running) error {
 			return err
 		}
 	}
-	if strings.HasPrefix(filepath.Base(r.Dir), runDirPrefix) {
+	if inRunDir {
 		if err := os.RemoveAll(r.Dir); err != nil {
 			return err
 		}

@@ -10,7 +10,6 @@ import (
 	"net/netip"
 	"os"
 	"os/signal"
-	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -187,33 +186,8 @@ func stay(prepared error) int {
 	if say.Encode(answer) != nil || err != nil {
 		return 1
 	}
-	l.world.watch(ctx)
+	<-ctx.Done()
 	return 0
-}
-
-// watch writes into the log of the lab, once for each, which proxy or server has ended by itself, until the context ends.
-func (w *world) watch(ctx context.Context) {
-	died := make(chan string)
-	for _, p := range w.lab.dir.processes() {
-		go func() {
-			select {
-			case <-p.done:
-				if p.died() {
-					died <- fmt.Sprintf("%s: %v", filepath.Base(p.log), p.diedError())
-				}
-			case <-ctx.Done():
-			}
-		}()
-	}
-	for {
-		select {
-		case text := <-died:
-			fmt.Fprintln(os.Stderr, text)
-			_ = os.WriteFile(w.lab.dir.file(diedFile), []byte(text+"\n"), 0o600) // the last one is what is told; the log has all
-		case <-ctx.Done():
-			return
-		}
-	}
 }
 
 // appControllers are those of workloads, so that a Deployment has pods, and what was deleted takes with it what it owned.
@@ -221,6 +195,10 @@ const appControllers = "deployment-controller,replicaset-controller,statefulset-
 
 // runStaying starts the lab, the way into it and what keeps its pods. The lab is to be closed if there is one, also after an error.
 func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *Lab, error) {
+	own, err := ownNetwork()
+	if err != nil {
+		return nil, nil, err
+	}
 	l, err := New(ctx, Options{Version: job.Version, BinDir: job.BinDir, CacheDir: job.CacheDir, Proxy: job.Proxy, Servers: job.Servers, DataPlane: true})
 	if err != nil {
 		return nil, nil, err
@@ -237,7 +215,7 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *Lab, error) {
 		return nil, l, err
 	}
 	w := l.world
-	if err := errors.Join(startPodAgent(ctx, w), w.alive()); err != nil {
+	if err := errors.Join(w.makeClientsNamespace(ctx), w.giveDNS(ctx), startKubelets(w), startPodAgent(ctx, w), startControl(w), w.alive()); err != nil {
 		return nil, l, err
 	}
 	listener, err := net.FileListener(os.NewFile(stayListener, "listener"))
@@ -249,7 +227,7 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *Lab, error) {
 
 	run := &Running{
 		Version: l.binaries.Version, URL: job.URL, NodePorts: r.nodePorts.String(), Dir: l.dir.path, Kubeconfig: l.dir.file("kubeconfig"),
-		Servers: []ProcessIdentity{self()}, ServiceCIDRs: r.list(), Path: w.path, NodesKubeconfig: w.kubeconfig, Proxy: l.Describe().Components["proxy"],
+		Network: own, Servers: []ProcessIdentity{self()}, ServiceCIDRs: r.list(), Path: w.path, NodesKubeconfig: w.kubeconfig, Proxy: l.Describe().Components["proxy"],
 	}
 	for _, p := range []*process{l.etcd.process, w.server.process, w.controllers, w.balancers} {
 		if p != nil {
@@ -261,6 +239,16 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *Lab, error) {
 	}
 	access.URL = job.URL
 	return &stayAnswer{Running: run, Access: access}, l, logTo(l.dir.file("lab.log"))
+}
+
+// ownNetwork is the network namespace of this process, while its threads are all in it, as a place that others can enter for as long as it runs.
+func ownNetwork() (*place, error) {
+	fd, err := unix.Open("/proc/self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0) // it stays open
+	if err != nil {
+		return nil, fmt.Errorf("open the network namespace: %w", err)
+	}
+	inode, err := namespaceInode(fd)
+	return &place{Name: "the lab", Descriptor: fd, Inode: inode}, err
 }
 
 // logTo makes a file of what this process says to whoever has started it, who does not stay.

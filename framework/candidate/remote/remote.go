@@ -10,9 +10,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 	"sync"
 
@@ -30,7 +32,7 @@ type Server struct {
 	stopOnce  sync.Once
 
 	mu     sync.Mutex
-	leases map[string]candidate.ControlPlane
+	leases map[string]candidate.ControlPlane // nil once the server has ended
 }
 
 type leaseAnswer struct {
@@ -94,6 +96,16 @@ func (s *Server) Close() error {
 	return s.http.Close()
 }
 
+// End is Close, and takes the leases that no worker has given back: they are the caller's to release.
+func (s *Server) End() []candidate.ControlPlane {
+	_ = s.Close() // nobody waits for an answer
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	left := slices.Collect(maps.Values(s.leases))
+	s.leases = nil
+	return left
+}
+
 func answer(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(v)
@@ -126,22 +138,30 @@ func lease[Request any, Plane candidate.ControlPlane](s *Server, acquire func(co
 		case r.Context().Err() != nil: // the worker was interrupted while it waited
 			cp.Release()
 		default:
-			answer(w, s.hand(cp))
+			a, handed := s.hand(cp)
+			if !handed {
+				cp.Release()
+				a = leaseAnswer{Error: "the program that holds the candidate has ended"}
+			}
+			answer(w, a)
 		}
 	}
 }
 
-// hand notes a lease and describes it.
-func (s *Server) hand(cp candidate.ControlPlane) leaseAnswer {
-	a := leaseAnswer{ID: rand.Text(), Access: cp.Access(), ServiceCIDRs: cp.ServiceCIDRs()}
+// hand notes a lease and describes it. It returns false if the server has ended meanwhile.
+func (s *Server) hand(cp candidate.ControlPlane) (a leaseAnswer, handed bool) {
+	a = leaseAnswer{ID: rand.Text(), Access: cp.Access(), ServiceCIDRs: cp.ServiceCIDRs()}
 	a.First, a.Last = cp.NodePorts()
 	if d, ok := cp.(candidate.DataPlane); ok {
 		a.Nodes, a.ExternalAddresses = d.Nodes(), d.ExternalAddresses()
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.leases == nil {
+		return a, false
+	}
 	s.leases[a.ID] = cp
-	return a
+	return a, true
 }
 
 func (s *Server) take(id string, remove bool) candidate.ControlPlane {

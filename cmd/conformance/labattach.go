@@ -1,0 +1,84 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab"
+)
+
+// programs is a candidate that can tell of the programs that it runs.
+type programs interface {
+	OnEnd(func(lab.Log))
+	KeepLogs(folder string) ([]lab.Log, error)
+}
+
+// enterLab runs this program anew in the network of a lab that is up and returns what it ends with; nil means to go on here, because it runs there already.
+func enterLab(ctx context.Context, name string) error {
+	if lab.Entered() {
+		return nil
+	}
+	code, err := passingSignals(ctx, func(signals <-chan os.Signal) (int, error) { return lab.Enter("", name, signals) })
+	if err != nil {
+		return labError(ctx, err)
+	}
+	return &exitError{code: code}
+}
+
+// attachLab makes a candidate of the lab that this process has entered.
+func attachLab(ctx context.Context) (candidate.Candidate, error) {
+	a, err := lab.Attach(ctx)
+	if err != nil {
+		return nil, labError(ctx, err)
+	}
+	return a, nil
+}
+
+func newLabRestartProxy() *cobra.Command {
+	var name string
+	cmd := &cobra.Command{
+		Use:   "restart-proxy NODE…",
+		Short: "start the proxy on nodes of a lab that is up anew",
+		Long: `End the proxy of each node that is named and start it anew, as the lab was told to start it, and wait until it serves. What it has done to the node stays
+meanwhile, as after a crash. Pods, Services and the API server go on. So whoever writes a proxy builds it, starts it anew and judges it:`,
+		Example: `  conformance lab up --proxy-command './my-proxy --kubeconfig {kubeconfig} --node {node}'
+  go build ./cmd/my-proxy && conformance lab restart-proxy node-1 node-2 node-3 && conformance run --tier lab --attach --focus proxy-tcp-forwarded`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("name one or more nodes: conformance lab restart-proxy node-1")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return restartProxies(cmd.Context(), cmd.OutOrStdout(), name, args)
+		},
+	}
+	registerLabName(cmd, &name)
+	return cmd
+}
+
+// restartProxies starts the proxies side by side.
+func restartProxies(ctx context.Context, out io.Writer, name string, nodes []string) error {
+	errs := make(chan error, len(nodes))
+	for _, node := range nodes {
+		go func() { errs <- lab.RestartProxy(ctx, "", name, node) }()
+	}
+	var first error
+	for range nodes {
+		if err := <-errs; err != nil && first == nil {
+			first = err
+		}
+	}
+	if first != nil {
+		return labError(ctx, first)
+	}
+	for _, node := range nodes {
+		fmt.Fprintf(out, "the proxy of %s serves\n", node)
+	}
+	return nil
+}

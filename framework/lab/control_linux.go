@@ -1,0 +1,195 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"net"
+	"net/http"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/remote"
+)
+
+// control is what other processes of the same user can ask of a lab that stays: to be judged, and to start a proxy anew. They ask by a socket in the folder of the lab, which
+// nobody else may enter.
+type control struct {
+	world *world
+
+	mu       sync.Mutex
+	died     map[string]string // by the base name of the log: what is said of it
+	sessions map[chan sessionEvent]struct{}
+}
+
+// startControl serves until the process ends.
+func startControl(w *world) error {
+	c := &control{world: w, died: map[string]string{}, sessions: map[chan sessionEvent]struct{}{}}
+	listener, err := net.Listen("unix", w.lab.dir.file(controlSocket))
+	if err != nil {
+		return fmt.Errorf("make the control socket of the lab: %w", err)
+	}
+	w.lab.OnEnd(c.programEnded)
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST "+sessionsPath, c.session)
+	mux.HandleFunc("POST "+restartProxyPath, c.restartProxy)
+	go func() { _ = http.Serve(listener, mux) }()
+	return nil
+}
+
+// programEnded tells of a program that has ended by itself: the log of the lab, those who ask for its state, and the runs that judge it.
+func (c *control) programEnded(l Log) {
+	text := fmt.Sprintf("%s: %v", l.File, l.Died)
+	fmt.Fprintln(os.Stderr, text)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.died[l.File] = text
+	c.writeDied()
+	for s := range c.sessions {
+		select {
+		case s <- sessionEvent{Ended: l.File, How: l.Died.Error()}:
+		default: // it does not read: it is about to end
+		}
+	}
+}
+
+// writeDied writes down what has ended. The caller holds the lock.
+func (c *control) writeDied() {
+	path := c.world.lab.dir.file(diedFile)
+	if len(c.died) == 0 {
+		leaveNothing(path)
+		return
+	}
+	lines := slices.Sorted(maps.Values(c.died))
+	if err := writeFileAtomically(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+		fmt.Fprintln(os.Stderr, "write down what has ended:", err)
+	}
+}
+
+// sessionEvents is how many events a run may be late to read.
+const sessionEvents = 100
+
+// session serves the lab as a candidate until the client goes away.
+func (c *control) session(w http.ResponseWriter, r *http.Request) {
+	say := json.NewEncoder(w)
+	if err := c.world.alive(); err != nil {
+		hint := "take the lab down and start it again"
+		if c.world.server.alive() == nil && c.world.controllers.alive() {
+			hint = "start it again: conformance lab restart-proxy NODE"
+		}
+		_ = say.Encode(sessionEvent{Error: fmt.Sprintf("%v; %s", err, hint)})
+		return
+	}
+	server, err := remote.Serve(c.world.lab, nil, func(json.RawMessage) {})
+	if err != nil {
+		_ = say.Encode(sessionEvent{Error: err.Error()})
+		return
+	}
+	events := make(chan sessionEvent, sessionEvents)
+	c.mu.Lock()
+	c.sessions[events] = struct{}{}
+	c.mu.Unlock()
+	events <- sessionEvent{URL: server.URL()}
+	for over := false; !over; {
+		select {
+		case e := <-events:
+			over = errors.Join(say.Encode(e), http.NewResponseController(w).Flush()) != nil
+		case <-r.Context().Done():
+			over = true
+		}
+	}
+	c.end(server, events)
+}
+
+// end removes what a run has left, which may have been killed.
+func (c *control) end(server *remote.Server, events chan sessionEvent) {
+	for _, lease := range server.End() {
+		if plain, ok := lease.(*controlPlane); ok {
+			plain.changed = true // nobody has cleaned up there
+		}
+		lease.Release()
+	}
+	c.mu.Lock()
+	delete(c.sessions, events)
+	last := len(c.sessions) == 0
+	c.mu.Unlock()
+	if !last {
+		return // some of the namespaces are theirs
+	}
+	if err := c.removeNamespaces(context.Background()); err != nil {
+		fmt.Fprintln(os.Stderr, "remove what a run has left:", err)
+	}
+}
+
+// removeNamespaces deletes all namespaces that runs have made. Their controller empties them, but for Services that finalizers hold.
+func (c *control) removeNamespaces(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, candidate.InsistTimeout)
+	defer cancel()
+	core := c.world.api.CoreV1()
+	left, err := core.Namespaces().List(ctx, metav1.ListOptions{LabelSelector: candidate.RunLabel})
+	if err != nil {
+		return err
+	}
+	var errs []error
+	for _, ns := range left.Items {
+		if ns.DeletionTimestamp == nil {
+			errs = append(errs, candidate.Delete(ctx, core.Namespaces(), ns.Name, metav1.DeleteOptions{}))
+		}
+		services, err := core.Services(ns.Name).List(ctx, metav1.ListOptions{})
+		if err != nil {
+			errs = append(errs, err)
+			continue
+		}
+		for _, s := range services.Items {
+			if len(s.Finalizers) > 0 {
+				errs = append(errs, candidate.Patch(ctx, core.Services(ns.Name), s.Name, types.MergePatchType, `{"metadata":{"finalizers":null}}`))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// restartProxy starts the proxy of a node anew. It answers nothing, or what went wrong.
+func (c *control) restartProxy(w http.ResponseWriter, r *http.Request) {
+	if err := c.restart(r.Context(), r.URL.Query().Get("node")); err != nil {
+		_, _ = fmt.Fprint(w, err)
+	}
+}
+
+func (c *control) restart(ctx context.Context, name string) error {
+	i := slices.IndexFunc(c.world.shared, func(n *node) bool { return n.name == name })
+	if i < 0 {
+		return fmt.Errorf("there is no node %q", name)
+	}
+	n := c.world.shared[i]
+	n.stopProxy()
+	c.mu.Lock()
+	for _, f := range []string{"proxy-" + name + ".log"} {
+		delete(c.died, f)
+	}
+	c.writeDied()
+	c.mu.Unlock()
+	if err := n.startProxy(sharedProxy()); err != nil {
+		return err
+	}
+	return n.waitUntilItServes(ctx)
+}
+
+// clientsNamespace is where the pods are that a lab that stays lends to runs.
+const clientsNamespace = "conformance-clients"
+
+// makeClientsNamespace keeps the pods that are lent out of the namespaces of the user's.
+func (w *world) makeClientsNamespace(ctx context.Context) error {
+	w.clients = clientsNamespace
+	_, err := candidate.Create(ctx, w.api.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clientsNamespace}})
+	return err
+}
