@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -173,15 +174,16 @@ func (c *control) restart(ctx context.Context, name string) error {
 	n := c.world.shared[i]
 	n.stopProxy()
 	c.mu.Lock()
-	for _, f := range []string{"proxy-" + name + ".log"} {
-		delete(c.died, f)
-	}
+	delete(c.died, filepath.Base(n.file(".log")))
 	c.writeDied()
 	c.mu.Unlock()
 	if err := n.startProxy(sharedProxy()); err != nil {
 		return err
 	}
-	return n.waitUntilItServes(ctx)
+	if err := n.waitUntilItServes(ctx); err != nil || c.world.lab.proxy.Command != "" {
+		return err
+	}
+	return n.waitFirstSync(ctx)
 }
 
 // clientsNamespace is where the pods are that a lab that stays lends to runs.

@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"net"
 	"net/http"
 	"net/netip"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -229,6 +233,59 @@ func (n *node) waitSynchronised(ctx context.Context) error {
 		case <-time.After(20 * time.Millisecond):
 		}
 	}
+}
+
+// lastSync is the metric of kube-proxy that tells when it has last written its rules, for each family: absent or zero until it has.
+const lastSync = "kubeproxy_sync_proxy_rules_last_timestamp_seconds"
+
+// waitFirstSync waits until kube-proxy has written its rules: its health endpoint says that it is healthy while it starts, too.
+func (n *node) waitFirstSync(ctx context.Context) error {
+	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("its metrics tell of no sync after %s", startTimeout))
+	defer cancel()
+	var dialer net.Dialer
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, network, address string) (conn net.Conn, err error) {
+		err = n.network.Do(func() (err error) {
+			conn, err = dialer.DialContext(ctx, network, address)
+			return err
+		})
+		return conn, err
+	}}}
+	for {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d/metrics", candidate.ProxyMetricsPort), nil)
+		if err != nil {
+			return err
+		}
+		if response, err := client.Do(request); err == nil {
+			text, err := io.ReadAll(response.Body)
+			response.Body.Close()
+			if err == nil && hasSynced(string(text)) {
+				return nil
+			}
+		}
+		select {
+		case <-n.proxy.done:
+			return fmt.Errorf("%s: %w", n.name, n.proxy.diedError())
+		case <-ctx.Done():
+			return fmt.Errorf("wait for kube-proxy on %s: %w; its log ends with: %s", n.name, context.Cause(ctx), logTail(n.proxy.log, 3))
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
+}
+
+// hasSynced reads the metrics of kube-proxy.
+func hasSynced(metrics string) bool {
+	synced := false
+	for line := range strings.Lines(metrics) {
+		if !strings.HasPrefix(line, lastSync) {
+			continue
+		}
+		fields := strings.Fields(line)
+		if at, err := strconv.ParseFloat(fields[len(fields)-1], 64); err != nil || at == 0 {
+			return false
+		}
+		synced = true
+	}
+	return synced
 }
 
 // remove takes the node away: its proxy, its object and its network. An interruption does not keep it from that.
