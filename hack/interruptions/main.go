@@ -41,6 +41,8 @@ type options struct {
 	signal  string
 	group   bool
 	longest time.Duration
+	also    string
+	cleanup string
 	command []string
 }
 
@@ -51,6 +53,8 @@ func main() {
 	flag.StringVar(&o.signal, "signal", "SIGINT", "SIGINT, SIGTERM or SIGKILL")
 	flag.BoolVar(&o.group, "group", false, "send the signal to the process group, as a terminal does")
 	flag.DurationVar(&o.longest, "longest", 0, "the moments are between 0 and this (default: as long as a run takes that nobody ends)")
+	flag.StringVar(&o.also, "also", "", "shell line that lists what is left elsewhere, one thing a line: containers, namespaces of a cluster")
+	flag.StringVar(&o.cleanup, "cleanup", "", "further flags of conformance cleanup, which is called after SIGKILL: --kubeconfig F")
 	flag.Parse()
 	o.command = flag.Args()
 	if len(o.command) == 0 || signals[o.signal] == 0 {
@@ -134,7 +138,7 @@ func (o *options) once(moment time.Duration) (line string, fine bool, err error)
 	}
 	if kill {
 		words = "-"
-		said += r.cleanup(o.command[0])
+		said += r.cleanup(o.command[0], strings.Fields(o.cleanup)...)
 		files = r.files()
 		fine = fine && len(files) == 0 // a report, if there is one, was complete before: it is written as a whole
 	} else {
@@ -142,14 +146,36 @@ func (o *options) once(moment time.Duration) (line string, fine bool, err error)
 		finished := !interrupted && verdict != "no report"
 		fine = fine && len(files) == 0 && (finished || says && code != 0)
 	}
+	elsewhere, err := o.elsewhere()
+	if err != nil {
+		return "", false, err
+	}
+	fine = fine && len(elsewhere) == 0
 	if interrupted {
 		verdict += ", interrupted"
 	}
 	line = fmt.Sprintf("%6.2f s  %6.2f s    %4d  %-4s  %-44s  %9d  %10d  %5d  %s", moment.Seconds(), took.Seconds(), code, words, verdict, len(left), namespaces, len(files), said)
-	for _, what := range slices.Concat(left, files) {
+	for _, what := range slices.Concat(left, files, elsewhere) {
 		line += "\n      left: " + what
 	}
 	return line, fine, nil
+}
+
+// elsewhere lists what is left where only the user can look.
+func (o *options) elsewhere() (left []string, err error) {
+	if o.also == "" {
+		return nil, nil
+	}
+	out, err := exec.Command("/bin/sh", "-c", o.also).Output()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", o.also, err)
+	}
+	for line := range strings.Lines(string(out)) {
+		if line = strings.TrimSpace(line); line != "" {
+			left = append(left, line)
+		}
+	}
+	return left, nil
 }
 
 // started is a run with a folder of its own for what is temporary.
@@ -259,9 +285,9 @@ func (r *started) verdict() (verdict string, interrupted bool) {
 }
 
 // cleanup has the program remove what a killed run left, and says what it removed.
-func (r *started) cleanup(program string) string {
+func (r *started) cleanup(program string, flags ...string) string {
 	before := len(r.files())
-	cmd := exec.Command(program, "cleanup")
+	cmd := exec.Command(program, append([]string{"cleanup"}, flags...)...)
 	cmd.Env = append(os.Environ(), "TMPDIR="+r.temp())
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Sprintf("; cleanup: %v: %s", err, lastLine(out))
