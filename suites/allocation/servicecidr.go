@@ -50,6 +50,34 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			})
 		})
 
+	check.It(spec.AllocNoRangeNoAddress, "refuses a Service while the only ServiceCIDR is being deleted, but one without an address", check.Exclusive(), check.Needs(spec.ManageServiceCIDRs), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			const hold = "service-conformance/hold"
+			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
+			// A finalizer keeps the object, so that no other takes its place.
+			held, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
+			check.Must(err)
+			held.Finalizers = append(held.Finalizers, hold)
+			_, err = cidrs.Update(ctx, held, metav1.UpdateOptions{})
+			check.Must(err)
+			Expect(check.Answered(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
+			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
+				name := cp.Name("without-range")
+				a := cp.Create(ctx, check.Service(name))
+				if a.Accepted() {
+					g.Expect(cp.Delete(ctx, name)).To(check.BeAccepted())
+				}
+				g.Expect(a).To(check.BeExhausted())
+				g.Expect(cp.Get(ctx, name).Code).To(Equal(404), "the refused Service exists")
+			})
+			Expect(cp.Create(ctx, check.Service("headless", check.WithClusterIP("None")))).To(check.BeAccepted())
+			_, err = cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+			Expect(check.Answered(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
+			check.Converge(ctx, "allocation from the default ServiceCIDR that has come back", defaultRestored, func(g Gomega) {
+				g.Expect(cp.Create(ctx, check.Service(cp.Name("later")))).To(check.BeAccepted())
+			})
+		})
+
 	check.It(spec.AllocServiceCIDRAddsRange, "makes its addresses available to who names them and to dynamic allocation", check.Exclusive(), check.OnServiceCIDR(small),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			exhaust(ctx, cp)

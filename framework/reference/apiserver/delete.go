@@ -132,7 +132,9 @@ func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool)
 	case namespaces:
 		s.emptyNamespace(marked.GetName())
 	case serviceCIDRs:
-		s.rules.Load().RemoveRange(marked.GetName())
+		if !s.options.Faults.On(fault.ServiceCIDRDeletedGives) {
+			s.rules.Load().RemoveRange(marked.GetName())
+		}
 		s.collectServiceCIDRs()
 	}
 	return e.view, false, nil
