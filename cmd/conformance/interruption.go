@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/signal"
 	"sync"
@@ -54,7 +55,35 @@ func listen() (context.Context, *interruption) {
 			i.heed(s, time.Now())
 		}
 	}()
+	if os.Getenv(followsVariable) != "" {
+		go func() {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+			i.heed(syscall.SIGHUP, time.Now())
+		}()
+	}
 	return ctx, i
+}
+
+// followsVariable, in the environment of a process, says that it ends when its standard input does: with the process that has started it.
+const followsVariable = "CONFORMANCE_FOLLOWS"
+
+// withReader has the program end as by a signal, and clean up, when nobody reads its output any more. Else the system would end it at once.
+func (i *interruption) withReader() {
+	if i == nil {
+		return
+	}
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	go func() {
+		for s := range gone {
+			i.heed(s, time.Now())
+		}
+	}()
+}
+
+// causes name what heed heeds.
+var causes = map[os.Signal]string{
+	os.Interrupt: "SIGINT", syscall.SIGTERM: "SIGTERM", syscall.SIGHUP: "the end of the process that started it", syscall.SIGPIPE: "the end of what read its output",
 }
 
 // heed does what a signal asks for.
@@ -75,15 +104,11 @@ func (i *interruption) heed(s os.Signal, now time.Time) {
 		i.first = now
 		within := endsWithin
 		if i.passed == nil { // else the other process says it
-			name := "SIGTERM"
-			if s == os.Interrupt {
-				name = "SIGINT"
-			}
 			over := ""
 			if isTerminal(os.Stderr) {
 				over = "\r\x1b[K" // the progress, and what the terminal shows of the key
 			}
-			fmt.Fprintf(os.Stderr, "%sconformance: interrupted by %s: it ends within %s; another signal ends it at once\n", over, name, endsWithin)
+			fmt.Fprintf(os.Stderr, "%sconformance: interrupted by %s: it ends within %s; another signal ends it at once\n", over, causes[s], endsWithin)
 		} else {
 			within += passedOnWithin
 		}
@@ -154,7 +179,7 @@ func (i *interruption) atOnce() {
 	i.quit(report.ExitUnknown)
 }
 
-// quit ends the program without waiting for anything, and removes what it has on disk. Other processes of its own end with it.
+// quit ends the program without waiting for anything, and removes what it has on disk, but what the next start needs to remove the rest. Other processes of its own end with it.
 func quit(code int) {
 	time.AfterFunc(passedOnWithin, func() { os.Exit(code) })
 	lab.Abandon()

@@ -24,7 +24,6 @@ import (
 	"github.com/service-conformance/conformance/framework/cluster"
 	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/report"
-	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // kindFlags say which clusters tier kind makes, and what becomes of them.
@@ -97,7 +96,7 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	if err := kindcluster.Available(); err != nil {
 		return usage("%w", err)
 	}
-	dir, err := scratch.New("kind")
+	dir, err := kindcluster.NewFolder()
 	if err != nil {
 		return harness("%w", err)
 	}
@@ -405,6 +404,12 @@ func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig, outside string) 
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = r.out, io.MultiWriter(os.Stderr, &said)
 	ownGroup(cmd) // or a Ctrl-C would reach it twice
+	cmd.Env = append(os.Environ(), followsVariable+"=1")
+	stdin, err := cmd.StdinPipe() // which closes if this process is killed
+	if err != nil {
+		return nil, err
+	}
+	defer stdin.Close()
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
 	cmd.WaitDelay = interruptedWithin
 	ended := cmd.Run()

@@ -61,6 +61,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
   conformance run --fault lower-band-first`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			ending.withReader()
 			run := func() error { return f.runOrSay(cmd.Context(), cmd.OutOrStdout()) }
 			if f.sonobuoy.on {
 				return f.forSonobuoy(cmd.OutOrStdout(), cmd.Flags(), run)

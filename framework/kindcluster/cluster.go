@@ -57,7 +57,7 @@ func Create(ctx context.Context, o Options, dir, logs string) (*Cluster, error) 
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, o.Name+".yaml")
+	file := filepath.Join(dir, o.Name+configSuffix)
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		return nil, fmt.Errorf("write the configuration of cluster %s: %w", o.Name, err)
 	}

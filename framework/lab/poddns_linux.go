@@ -88,14 +88,6 @@ func resolverConfiguration(address string) string {
 	return fmt.Sprintf("nameserver %s\nsearch %s\noptions ndots:5\n", address, searchList(metav1.NamespaceDefault))
 }
 
-// searchList are the domains in which a pod looks for short names.
-func searchList(namespace string) string {
-	return strings.Join([]string{namespace + ".svc." + clusterDomain, "svc." + clusterDomain, clusterDomain}, " ")
-}
-
-// searchVariable replaces the search list of resolverFile (resolv.conf(5)).
-const searchVariable = "LOCALDOMAIN"
-
 // useResolver puts a file of the lab in the place of one of the machine, in the mounts of this process. A machine without such a file keeps none.
 func useResolver(file, own, content string) error {
 	if err := os.WriteFile(own, []byte(content), 0o644); err != nil {

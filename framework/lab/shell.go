@@ -45,3 +45,11 @@ func shellPath(r *Running) string {
 	}
 	return path
 }
+
+// searchList are the domains in which a pod looks for short names.
+func searchList(namespace string) string {
+	return strings.Join([]string{namespace + ".svc." + clusterDomain, "svc." + clusterDomain, clusterDomain}, " ")
+}
+
+// searchVariable replaces the search list of resolverFile (resolv.conf(5)).
+const searchVariable = "LOCALDOMAIN"

@@ -4,9 +4,11 @@ package scratch
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 )
 
@@ -22,13 +24,34 @@ type Folder struct {
 	owner *Lock
 }
 
+// lefts are what OnSweep was called with.
+var lefts sync.Map // of func(path string) error, by kind
+
+// OnSweep has left called for each folder of a kind that a process left behind, before it is removed: what the folder tells of can be removed, too. If left fails, the
+// folder stays, and the next start tries again.
+func OnSweep(kind string, left func(path string) error) { lefts.Store(kind, left) }
+
+// leftOf is what OnSweep was called with for the kind of a folder, or nil.
+func leftOf(path string) (left func(string) error) {
+	lefts.Range(func(kind, f any) bool {
+		if strings.HasPrefix(filepath.Base(path), prefix+kind.(string)+"-") {
+			left = f.(func(string) error)
+		}
+		return left == nil
+	})
+	return left
+}
+
 // live are the folders of this process.
 var live sync.Map
 
-// Abandon removes all folders of this process, which is about to end without waiting for those who use them.
+// Abandon removes all folders of this process, which is about to end without waiting for those who use them. Those that tell the next start what else is to be
+// removed stay, see OnSweep.
 func Abandon() {
 	live.Range(func(f, _ any) bool {
-		f.(*Folder).Remove()
+		if f := f.(*Folder); leftOf(f.Path) == nil {
+			f.Remove()
+		}
 		return true
 	})
 }
@@ -89,10 +112,19 @@ func sweep(parent, kind string) (removed []string) {
 		if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		if owner, err := attemptLock(file); err == nil && owner != nil {
-			(&Folder{path, owner}).Remove()
-			removed = append(removed, path)
+		owner, err := attemptLock(file)
+		if err != nil || owner == nil {
+			continue
 		}
+		if left := leftOf(path); left != nil {
+			if err := left(path); err != nil {
+				fmt.Fprintf(os.Stderr, "what a killed run has left could not be removed, the next start tries again: %v\n", err)
+				owner.Unlock()
+				continue
+			}
+		}
+		(&Folder{path, owner}).Remove()
+		removed = append(removed, path)
 	}
 	return removed
 }

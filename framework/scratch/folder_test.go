@@ -95,3 +95,31 @@ func TestFolderThatIsALinkStays(t *testing.T) {
 		t.Error("a sweep followed a link")
 	}
 }
+
+func TestWhatAFolderTellsOfIsRemovedFirst(t *testing.T) {
+	parent := t.TempDir()
+	var told []string
+	fails := errors.New("busy")
+	OnSweep("telling", func(path string) error {
+		told = append(told, path)
+		return fails
+	})
+	t.Cleanup(func() { lefts.Delete("telling") })
+	f, err := newFolder(parent, "telling")
+	if err != nil {
+		t.Fatal(err)
+	}
+	Abandon()
+	if _, err := os.Stat(f.Path); err != nil {
+		t.Errorf("a folder that tells the next start of something went: %v", err)
+	}
+	live.Delete(f)
+	f.owner.Unlock() // as if the process had ended
+	if removed := sweep(parent, "*"); len(removed) > 0 || len(told) != 1 || told[0] != f.Path {
+		t.Errorf("removed %v, told %v", removed, told)
+	}
+	fails = nil
+	if removed := sweep(parent, "*"); len(removed) != 1 || len(told) != 2 {
+		t.Errorf("removed %v, told %v", removed, told)
+	}
+}
