@@ -21,6 +21,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	rbacv1 "k8s.io/api/rbac/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -87,6 +88,7 @@ func (c *asCluster) Describe() candidate.Description {
 }
 
 func (c *asCluster) DataPlane(ctx context.Context, request candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+	request.LendNamespace = false // the pods of the reference have namespaces of their own
 	tier, err := c.Cluster.DataPlane(ctx, request)
 	if err != nil {
 		return nil, err
@@ -239,6 +241,7 @@ func tierOn(t *testing.T, like standInOptions) []sent {
 	_, err = lease.Diagnose(ctx, netip.AddrPortFrom(addressOf(t, own.Spec.ClusterIP), 443))
 	must(err)
 	lease.Release()
+	lendTwice(t, s, c)
 	must(c.Close(ctx))
 
 	left := &corev1.Service{
@@ -252,6 +255,59 @@ func tierOn(t *testing.T, like standInOptions) []sent {
 	_, err = cluster.Cleanup(ctx, client, 0)
 	must(err)
 	return r.sent
+}
+
+// lendTwice demands that a second lease is lent the namespace of the first one, without anything of it, and its pod.
+func lendTwice(t *testing.T, s *standIn, c *cluster.Cluster) {
+	t.Helper()
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	wanted := candidate.Pod{PodName: candidate.PodName{Name: "app-1"}, AnyName: true, Labels: map[string]string{"app": "first"}}
+	first, err := c.DataPlane(ctx, candidate.DataPlaneRequest{LendNamespace: true})
+	must(err)
+	wanted.Namespace, wanted.Node = first.(candidate.NamespaceLender).LentNamespace(), first.Nodes()[0].Name
+	kept, err := first.StartPod(ctx, wanted)
+	must(err)
+	must(first.SetReady(ctx, kept.PodName, false))
+	ended, err := first.StartPod(ctx, wanted)
+	must(err)
+	must(first.Terminate(ctx, ended.PodName))
+	slice := &discoveryv1.EndpointSlice{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, AddressType: discoveryv1.AddressTypeIPv4, Endpoints: []discoveryv1.Endpoint{}}
+	_, err = s.admin.DiscoveryV1().EndpointSlices(wanted.Namespace).Create(ctx, slice, metav1.CreateOptions{})
+	must(err)
+	first.Release()
+
+	second, err := c.DataPlane(ctx, candidate.DataPlaneRequest{LendNamespace: true})
+	must(err)
+	if got := second.(candidate.NamespaceLender).LentNamespace(); got != wanted.Namespace {
+		t.Fatalf("the second lease has the namespace %s, want %s", got, wanted.Namespace)
+	}
+	slices, err := s.admin.DiscoveryV1().EndpointSlices(wanted.Namespace).List(ctx, metav1.ListOptions{})
+	must(err)
+	pods, err := s.admin.CoreV1().Pods(wanted.Namespace).List(ctx, metav1.ListOptions{})
+	must(err)
+	if len(slices.Items) > 0 || len(pods.Items) != 1 || pods.Items[0].Name != kept.Name || pods.Items[0].Labels["app"] != "" {
+		t.Errorf("left of the first lease: %d slices, pods %+v", len(slices.Items), pods.Items)
+	}
+	wanted.Labels = map[string]string{"app": "second"}
+	again, err := second.StartPod(ctx, wanted)
+	must(err)
+	other, err := second.StartPod(ctx, wanted)
+	must(err)
+	object, err := s.admin.CoreV1().Pods(wanted.Namespace).Get(ctx, again.Name, metav1.GetOptions{})
+	must(err)
+	if again.PodName != kept.PodName || object.Labels["app"] != "second" {
+		t.Errorf("lent %s with %v, want %s", again.PodName, object.Labels, kept.PodName)
+	}
+	if other.PodName == kept.PodName || other.PodName == ended.PodName {
+		t.Errorf("%s was lent twice, or has ended", other.PodName)
+	}
+	second.Release()
 }
 
 func addressOf(t *testing.T, text string) netip.Addr {

@@ -12,6 +12,15 @@ import (
 type DataPlaneRequest struct {
 	// DualStack asks for Service ranges, nodes and pods of both families. Without it the families that the candidate has are given.
 	DualStack bool `json:"dualStack,omitempty"`
+	// LendNamespace asks for a namespace in which pods have been started already, see NamespaceLender and Pod.AnyName. A candidate need not have one.
+	LendNamespace bool `json:"lendNamespace,omitempty"`
+}
+
+// NamespaceLender is a DataPlane that has been lent a namespace together with the lease.
+type NamespaceLender interface {
+	// LentNamespace is that namespace, which has no Services, no endpoints and no pods with labels of checks; empty if none was lent. Whoever leases the data plane deletes
+	// the Services that it has made there; the rest is removed by Release.
+	LentNamespace() string
 }
 
 // DataPlane is nodes, pods and clients between which traffic can be sent, and the control plane that they belong to. It is
@@ -102,6 +111,8 @@ type Pod struct {
 	Ports []PodPort `json:"ports,omitempty"`
 	// Unready pods start with a Ready condition that is false.
 	Unready bool `json:"unready,omitempty"`
+	// AnyName says that any pod with such labels and ports will do, under whatever name: StartPod may return one of the lent namespace that runs already.
+	AnyName bool `json:"anyName,omitempty"`
 	// HostNetwork pods have the addresses of their node.
 	HostNetwork bool `json:"hostNetwork,omitempty"`
 	// Hostname and Subdomain are those of the Pod object.

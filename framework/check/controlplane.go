@@ -47,6 +47,7 @@ type ControlPlane struct {
 	serial    *atomic.Int64 // of names
 	mu        sync.Mutex
 	spaces    []string
+	lent      string // that of them which others have had before; empty if none
 }
 
 func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string, what *candidate.Description) (*ControlPlane, error) {
@@ -188,6 +189,13 @@ func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	return name, nil
 }
 
+// live makes a namespace that was lent that of the check: Release gives it back.
+func (cp *ControlPlane) live(lent string) {
+	cp.mu.Lock()
+	defer cp.mu.Unlock()
+	cp.spaces, cp.lent = []string{lent}, lent
+}
+
 // clean removes what the check created. An interruption does not stop it.
 func (cp *ControlPlane) clean(interruptible ginkgo.SpecContext) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(interruptible), cleanTimeout)
@@ -219,6 +227,9 @@ func (cp *ControlPlane) removeNamespace(ctx context.Context, ns string) error {
 	err := cp.deleteServices(ctx, ns)
 	if err != nil {
 		err = fmt.Errorf("delete the Services of namespace %s: %w", ns, err)
+	}
+	if ns == cp.lent {
+		return err
 	}
 	zero := int64(0)
 	deleteErr := cp.core.Namespaces().Delete(ctx, ns, metav1.DeleteOptions{GracePeriodSeconds: &zero})

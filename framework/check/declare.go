@@ -51,6 +51,12 @@ type Declaration struct {
 	nodePorts  string
 }
 
+// sharesNamespace reports whether the check may run in a namespace in which earlier checks have run. Resolvers remember names that were there before, and kubelets give
+// pods the Services of their namespace.
+func (d *Declaration) sharesNamespace() bool {
+	return d.Traffic && !slices.Contains(d.needs, spec.ClusterDNS) && !slices.Contains(d.needs, spec.Kubelet)
+}
+
 // Option refines a declaration.
 type Option func(*Declaration)
 

@@ -120,11 +120,14 @@ func (n *Network) Start(ctx context.Context, pod candidate.Pod) candidate.Pod {
 		pod.Namespace = n.Namespace()
 	}
 	if pod.Name == "" {
-		pod.Name = n.Name("pod")
+		pod.Name, pod.AnyName = n.Name("pod"), true
 	}
 	if pod.Ports == nil {
 		pod.Ports = defaultPorts
+	} else {
+		pod.AnyName = false
 	}
+	pod.AnyName = pod.AnyName && !pod.Unready && !pod.HostNetwork && pod.Hostname == "" && pod.Subdomain == "" && pod.Variables == nil && !pod.WithoutServiceLinks
 	started, err := n.plane.StartPod(ctx, pod)
 	mustOffer(err, "start pod %s", pod.PodName)
 	n.mu.Lock()
@@ -138,7 +141,7 @@ func (n *Network) Backends(ctx context.Context, app string, nodes ...string) []c
 	ginkgo.GinkgoHelper()
 	pods := make([]candidate.Pod, len(nodes))
 	Concurrently(len(nodes), func(i int) {
-		pods[i] = n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name(app)}, Node: nodes[i], Labels: map[string]string{"app": app}})
+		pods[i] = n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name(app)}, Node: nodes[i], Labels: map[string]string{"app": app}, AnyName: true})
 	})
 	for i := range pods {
 		if pods[i].Name == "" { // the goroutine has failed the check

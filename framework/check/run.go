@@ -134,7 +134,11 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	if err == nil {
 		current.cp = cp
 		ginkgo.DeferCleanup(cp.clean, ginkgo.NodeTimeout(cleanTimeout))
-		_, err = cp.namespace(ctx)
+		if lender, ok := plane.(candidate.NamespaceLender); ok && lender.LentNamespace() != "" {
+			cp.live(lender.LentNamespace())
+		} else {
+			_, err = cp.namespace(ctx)
+		}
 	}
 	if err != nil {
 		Abort("control plane at %s: %v", lease.Access().URL, err)
@@ -180,7 +184,7 @@ func aliveStill(ctx ginkgo.SpecContext, lease candidate.ControlPlane) {
 // acquire leases what the check needs: a data plane, which is a control plane too, or a control plane.
 func acquire(ctx context.Context, d *Declaration, request candidate.Request) (candidate.ControlPlane, candidate.DataPlane, error) {
 	if d.Traffic {
-		plane, err := setup.Candidate.DataPlane(ctx, candidate.DataPlaneRequest{DualStack: d.dualStack})
+		plane, err := setup.Candidate.DataPlane(ctx, candidate.DataPlaneRequest{DualStack: d.dualStack, LendNamespace: d.sharesNamespace()})
 		return plane, plane, err
 	}
 	cp, err := setup.Candidate.ControlPlane(ctx, request)

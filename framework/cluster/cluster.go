@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
 	"net/netip"
@@ -58,6 +59,7 @@ type Cluster struct {
 	hostPort     atomic.Int64 // counts the ports of agents in host networks
 	external     candidate.ExternalAddresses
 	hosts        hosts
+	backends     backends
 }
 
 // patience is more than that of a lab: the nodes have other work, and containers take their time.
@@ -207,7 +209,9 @@ func load(path string) (*rest.Config, error) {
 func (c *Cluster) Describe() candidate.Description { return c.description }
 
 // Close implements candidate.Candidate: it removes the agents that leases shared.
-func (c *Cluster) Close(ctx context.Context) error { return c.removeHosts(ctx) }
+func (c *Cluster) Close(ctx context.Context) error {
+	return errors.Join(c.removeBackends(ctx), c.removeHosts(ctx))
+}
 
 // ControlPlane implements candidate.Candidate: the shared range, and nothing else.
 func (c *Cluster) ControlPlane(_ context.Context, request candidate.Request) (candidate.ControlPlane, error) {

@@ -34,7 +34,7 @@ func (c *Cluster) withoutDataPlane() error {
 
 // DataPlane implements candidate.Candidate: pods of the agent in the namespace of the check, some that are lent from check to check, and one in
 // the host network of each node that a client is on, which all leases share.
-func (c *Cluster) DataPlane(_ context.Context, request candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+func (c *Cluster) DataPlane(ctx context.Context, request candidate.DataPlaneRequest) (candidate.DataPlane, error) {
 	if err := c.withoutDataPlane(); err != nil {
 		return nil, err
 	}
@@ -42,6 +42,12 @@ func (c *Cluster) DataPlane(_ context.Context, request candidate.DataPlaneReques
 		return nil, candidate.Unavailable("the cluster is single-stack")
 	}
 	d := &dataPlane{controlPlane: controlPlane{c}, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1))}
+	if request.LendNamespace {
+		var err error
+		if d.namespace, err = c.takeNamespace(ctx); err != nil {
+			return nil, err
+		}
+	}
 	if c.options.Outside != nil {
 		d.addresses = c.external.Take()
 	}
@@ -53,10 +59,14 @@ type dataPlane struct {
 	controlPlane
 	id        string
 	addresses []netip.Addr
+	namespace string // that was lent; empty if none was
 	pods      candidate.LeasedPods[*pod]
 }
 
 var _ candidate.DataPlane = (*dataPlane)(nil)
+
+// LentNamespace implements candidate.NamespaceLender.
+func (d *dataPlane) LentNamespace() string { return d.namespace }
 
 // Nodes implements candidate.DataPlane.
 func (d *dataPlane) Nodes() []candidate.Node { return slices.Clone(d.cluster.nodes) }
@@ -200,8 +210,14 @@ func (d *dataPlane) Release() {
 	ctx, cancel := context.WithTimeout(context.Background(), candidate.InsistTimeout)
 	defer cancel()
 	var gone sync.WaitGroup
+	var back []*pod // into the namespace that was lent
 	for _, p := range pods {
-		gone.Go(func() { _ = p.remove(ctx) }) // the namespace goes with the check, and with it what remained
+		if p.lent && !p.ended.Load() {
+			back = append(back, p)
+			gone.Go(func() { _ = p.agent.End(ctx, d.id) }) // connections that stay open harm nobody
+			continue
+		}
+		gone.Go(func() { _ = p.remove(ctx) }) // the namespace goes with the check, or is cleaned, and with it what remained
 	}
 	for _, p := range lent {
 		gone.Go(func() {
@@ -211,6 +227,9 @@ func (d *dataPlane) Release() {
 	}
 	gone.Go(func() { d.cluster.endLease(ctx, d.id) })
 	gone.Wait()
+	if d.namespace != "" {
+		d.cluster.giveBack(d.namespace, back)
+	}
 }
 
 // The nodes of a cluster in use and their proxies are not ours.

@@ -2,7 +2,6 @@ package cluster
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync"
 
@@ -123,16 +122,5 @@ func (c *Cluster) removeHosts(ctx context.Context) error {
 	if !c.hosts.tried {
 		return nil
 	}
-	name, zero := c.hostNamespace(), int64(0)
-	remove := func(what string, ask func() error) error {
-		if err := candidate.Insist(ctx, func(bool) error { return ask() }); err != nil && !apierrors.IsNotFound(err) {
-			return fmt.Errorf("delete %s: %w", what, err)
-		}
-		return nil
-	}
-	return errors.Join( // what is wrong with the pods does not let the namespace stay
-		remove("the pods of namespace "+name, func() error {
-			return c.client.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
-		}),
-		remove("namespace "+name, func() error { return c.client.CoreV1().Namespaces().Delete(ctx, name, metav1.DeleteOptions{}) }))
+	return c.removeShared(ctx, c.hostNamespace())
 }

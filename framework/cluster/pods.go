@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -44,10 +45,16 @@ type pod struct {
 	candidate.Pod
 	cluster *Cluster
 	agent   *agent.Client
+	// lent pods go on when the lease ends, unless they have ended; touched ones may be unready then.
+	lent           bool
+	ended, touched atomic.Bool
 }
 
 // StartPod implements candidate.DataPlane.
 func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate.Pod, err error) {
+	if as.AnyName && as.Namespace == d.namespace && d.namespace != "" {
+		return d.lendBackend(ctx, as)
+	}
 	p := &pod{Pod: as, cluster: d.cluster}
 	if err := d.pods.AddOwn(p.PodName, p); err != nil { // also while it starts, so that Release finds it
 		return candidate.Pod{}, err
@@ -230,6 +237,9 @@ func (c *Cluster) podObject(as *candidate.Pod, port int, config string) *corev1.
 	}
 	links := !as.WithoutServiceLinks
 	labels := map[string]string{candidate.RunLabel: c.runID}
+	if as.AnyName {
+		labels[lentLabel] = "true"
+	}
 	for k, v := range as.Labels {
 		labels[k] = v
 	}
@@ -268,6 +278,7 @@ func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready 
 	if err != nil {
 		return err
 	}
+	p.touched.Store(true)
 	if err := p.agent.Ready(ctx, ready); err != nil {
 		return err
 	}
@@ -281,6 +292,7 @@ func (d *dataPlane) AnswerReadiness(ctx context.Context, name candidate.PodName,
 	if err != nil {
 		return err
 	}
+	p.touched.Store(true)
 	return p.agent.Ready(ctx, ready)
 }
 
@@ -295,11 +307,13 @@ func (d *dataPlane) Environment(ctx context.Context, name candidate.PodName) ([]
 
 // Terminate implements candidate.DataPlane.
 func (d *dataPlane) Terminate(ctx context.Context, name candidate.PodName) error {
-	if _, err := d.pods.Own(name); err != nil {
+	p, err := d.pods.Own(name)
+	if err != nil {
 		return err
 	}
+	p.ended.Store(true)
 	grace := int64(gracePeriod)
-	err := candidate.Delete(ctx, d.cluster.client.CoreV1().Pods(name.Namespace), name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
+	err = candidate.Delete(ctx, d.cluster.client.CoreV1().Pods(name.Namespace), name.Name, metav1.DeleteOptions{GracePeriodSeconds: &grace})
 	if err != nil {
 		return fmt.Errorf("delete pod %s: %w", name, err)
 	}
@@ -312,6 +326,7 @@ func (d *dataPlane) Kill(ctx context.Context, name candidate.PodName) error {
 	if err != nil {
 		return err
 	}
+	p.ended.Store(true)
 	return p.agent.Kill(ctx)
 }
 

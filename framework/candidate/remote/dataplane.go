@@ -138,6 +138,9 @@ func (c *Client) DataPlane(ctx context.Context, request candidate.DataPlaneReque
 	return d, nil
 }
 
+// LentNamespace implements candidate.NamespaceLender.
+func (d *dataPlane) LentNamespace() string { return d.leaseAnswer.Namespace }
+
 func (d *dataPlane) Nodes() []candidate.Node         { return d.leaseAnswer.Nodes }
 func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.leaseAnswer.ExternalAddresses }
 

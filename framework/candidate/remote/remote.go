@@ -44,6 +44,7 @@ type leaseAnswer struct {
 	// Nodes and ExternalAddresses are those of a data plane.
 	Nodes             []candidate.Node `json:"nodes,omitempty"`
 	ExternalAddresses []netip.Addr     `json:"externalAddresses,omitempty"`
+	Namespace         string           `json:"namespace,omitempty"` // that was lent with it
 	Unavailable       string           `json:"unavailable,omitempty"`
 	Error             string           `json:"error,omitempty"`
 }
@@ -154,6 +155,9 @@ func (s *Server) hand(cp candidate.ControlPlane) (a leaseAnswer, handed bool) {
 	a.First, a.Last = cp.NodePorts()
 	if d, ok := cp.(candidate.DataPlane); ok {
 		a.Nodes, a.ExternalAddresses = d.Nodes(), d.ExternalAddresses()
+		if lender, ok := d.(candidate.NamespaceLender); ok {
+			a.Namespace = lender.LentNamespace()
+		}
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
