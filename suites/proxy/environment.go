@@ -127,6 +127,14 @@ var _ = ginkgo.Describe("the environment variables of a container", func() {
 		})
 	})
 
+	check.It(spec.ProxyEnvironmentNameLeadingDigit, "begin with a digit where the name of the Service does", func(ctx context.Context, net *check.Network) {
+		digit, word := net.Expose(ctx, exposed("1")), net.Expose(ctx, exposed("9app"))
+		begins(ctx, net, "Services are created", candidate.Pod{}, func(g Gomega, variables map[string]string) {
+			serving(g, variables, "1", digit)
+			serving(g, variables, "9APP", word)
+		})
+	})
+
 	check.It(spec.ProxyEnvironmentNamespace, "tell of the Services of the pod's namespace and of the API server", func(ctx context.Context, net *check.Network) {
 		elsewhere := net.NewNamespace(ctx)
 		foreign := net.Expose(ctx, exposed("foreign", check.In(elsewhere)))

@@ -16,6 +16,8 @@ var (
 		spec.ProxyEnvironmentNames, spec.ProxyEnvironmentClusterIP)
 	EnvironmentNamesDashed = New("environment-names-dashed", "Names of environment variables keep the dashes of the Service.",
 		spec.ProxyEnvironmentNames)
+	EnvironmentDigitHidden = New("environment-digit-hidden", "A Service whose name begins with a digit has no environment variables.",
+		spec.ProxyEnvironmentNameLeadingDigit)
 	EnvironmentAllNamespaces = New("environment-all-namespaces", "The Services of all namespaces have environment variables.",
 		spec.ProxyEnvironmentNamespace)
 	EnvironmentWithoutAPIServer = New("environment-without-api-server", "The Service of the API server has no environment variables in other namespaces.",

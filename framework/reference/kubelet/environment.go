@@ -75,6 +75,8 @@ func (v variables) add(svc *corev1.Service, faults fault.Set) {
 		return
 	case ip == corev1.ClusterIPNone && !faults.On(fault.EnvironmentHeadless):
 		return
+	case svc.Name[0] <= '9' && faults.On(fault.EnvironmentDigitHidden):
+		return
 	case strings.Contains(ip, ":") && faults.On(fault.EnvironmentIPv6Missing):
 		return
 	}
