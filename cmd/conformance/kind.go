@@ -14,6 +14,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -80,6 +81,28 @@ type kindRun struct {
 	broken   error                  // of processes that judged
 	archived func() (string, error) // writes the archive of the agent's image, once, and returns its path; nil if none is loaded
 	program  string                 // static, for the client outside of a cluster; empty if no traffic is sent
+	later    []func()               // what an interrupted run does once it has reported
+}
+
+// stays reports whether the clusters are there after the run.
+func (r *kindRun) stays() bool { return r.kind.reuse != "" || r.kind.keep }
+
+// atEnd does what ends with the judging of a cluster. An interrupted run reports first, for its time may be over before all is removed.
+func (r *kindRun) atEnd(ctx context.Context, f func()) {
+	if ctx.Err() == nil {
+		f()
+		return
+	}
+	r.later = append(r.later, f)
+}
+
+// finish does side by side what an interrupted run has put off.
+func (r *kindRun) finish() {
+	var all sync.WaitGroup
+	for _, f := range r.later {
+		all.Go(f)
+	}
+	all.Wait()
 }
 
 // made is a cluster that there is.
@@ -118,7 +141,7 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 			return usage("%w", err)
 		}
 	}
-	if f.kind.reuse == "" && !f.kind.keep {
+	if !r.stays() {
 		ending.mayLeave(fmt.Sprintf("clusters conformance-%s-N: `kind get clusters` shows them, `kind delete cluster --name` removes one", r.id))
 	}
 	folder, err := report.OpenFolder(f.reportDir)
@@ -131,7 +154,10 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	inTurn(ctx, len(parts), r.alive(), create, func(ctx context.Context, i int, c made, err error) {
 		result := r.judge(ctx, i, c, err)
 		parts[i] = report.Part{ServiceCIDR: r.cidrs[i], Report: result}
-	}, remove)
+	}, func(removing context.Context, c made) {
+		r.atEnd(ctx, func() { remove(removing, c) })
+	})
+	defer r.finish()
 	run.Duration = time.Since(run.Started)
 	if f.expectations == "" {
 		run.Expectations, err = publishedFor(parts)
@@ -368,8 +394,10 @@ func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.R
 	unfence := r.fence(ctx, i, c)
 	outside, remove := r.startOutside(ctx, c)
 	result, err := r.runOn(ctx, i, c.Kubeconfig, outside)
-	remove()
-	unfence()
+	r.atEnd(ctx, remove)
+	if ctx.Err() == nil || r.stays() { // else the fence goes with the nodes
+		r.atEnd(ctx, unfence)
+	}
 	switch {
 	case ctx.Err() != nil && err == nil:
 		return result
