@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 
@@ -23,7 +24,14 @@ func newVerify() *cobra.Command {
 		Hidden: true,
 		Args:   cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			problems := disagreements()
+			names := maps.Clone(spec.DefaultCheckNames())
+			if write {
+				names.Complete(checkNames())
+				if err := writeCheckNames(names); err != nil {
+					return harness("%w", err)
+				}
+			}
+			problems := disagreements(names)
 			if len(args) == 1 {
 				want := specification()
 				if write {
@@ -44,11 +52,29 @@ func newVerify() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&write, "write", false, "write the document instead of comparing it")
+	cmd.Flags().BoolVar(&write, "write", false, "write the document instead of comparing it, and add new checks to "+checkNamesFile)
 	return cmd
 }
 
-func disagreements() (problems []error) {
+const checkNamesFile = "fixtures/checknames.yaml"
+
+func writeCheckNames(names spec.CheckNames) error {
+	data, err := names.YAML()
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(checkNamesFile, data, 0o644)
+}
+
+func checkNames() (names []string) {
+	checksByRequirement() // which declares the checks
+	for _, d := range check.Declarations() {
+		names = append(names, d.Name)
+	}
+	return names
+}
+
+func disagreements(stable spec.CheckNames) (problems []error) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	checks := checksByRequirement()
 	names := map[string]string{}
@@ -74,6 +100,9 @@ func disagreements() (problems []error) {
 				bad("fault %s breaks %s, which no check decides", f.Name, id)
 			}
 		}
+	}
+	if err := stable.Compare(checkNames()); err != nil {
+		problems = append(problems, err)
 	}
 	if err := report.CheckPublished(); err != nil {
 		problems = append(problems, err)
