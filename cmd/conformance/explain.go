@@ -53,13 +53,12 @@ func explain(out io.Writer, r *spec.Requirement) {
 		}
 	}
 	fmt.Fprintf(out, "%s (%s)\n  %s\n\n", r.ID, r.Level, r.Statement)
-	for _, s := range r.Sources {
-		id, section, _ := strings.Cut(s, "#")
-		for _, d := range spec.Default().Documents {
-			if d.ID == id {
-				field("source", fmt.Sprintf("%s, section %s\n%-12s %s", d.Title, section, "", d.URL))
-			}
+	for _, source := range spec.Default().References(r) {
+		section := ""
+		if source.Section != "" {
+			section = ", section " + source.Section
 		}
+		field("source", fmt.Sprintf("%s%s\n%-12s %s", source.Document.Title, section, "", source.URL))
 	}
 	field("basis", string(r.Basis))
 	field("feature", r.Feature)

@@ -493,6 +493,9 @@ func (r *kindRun) arguments(i int, kubeconfig, outside string) []string {
 	if r.Slow {
 		args = append(args, "--slow")
 	}
+	if !r.stays() {
+		args = append(args, "--disposable")
+	}
 	if r.MaxWait > 0 {
 		add("max-wait", r.MaxWait.String())
 	}

@@ -118,7 +118,7 @@ func TestArgumentsOfTheProcessThatJudgesCarryTheSelection(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"tier": "cluster", "tier-name": "kind", "kubeconfig": "kc", "service-cidr": "[\"10.97.0.0/24,fd00::/112\"]", "suite": "[proxy]", "focus": "[alloc-*,api-*]",
-		"feature": "[Core]", "profile": "[core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1", "outside": "kc.outside.yaml",
+		"feature": "[Core]", "profile": "[core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1", "outside": "kc.outside.yaml", "disposable": "true",
 		"report-dir": "out/conformance-abc-2",
 	} {
 		if got := cmd.Flags().Lookup(name).Value.String(); got != want {

@@ -34,6 +34,7 @@ type runFlags struct {
 	parallel     int
 	reportDir    string
 	expectations string
+	strict       bool
 	declared     string // file
 	profiles     []string
 	seed         int64
@@ -86,6 +87,7 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for junit_01.xml and report.json")
 	flags.BoolVar(&f.printReport, "print-report", false, "also print report.json, on one line that begins with {\"schemaVersion\": for a pod, whose files are gone when it ends")
 	flags.StringVar(&f.expectations, "expectations", "", "file of known deviations (default: the published list for the candidate); \"none\" uses no list")
+	flags.BoolVar(&f.strict, "strict", false, "excuse nothing: known deviations count as failures, as with --expectations none")
 	flags.StringVar(&f.declared, "implementation", "", "file in which an implementation says which features it claims and what it does where the specification leaves room (fixtures/implementation.example.yaml)")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of random choices (default: a new one, printed)")
 	return cmd
@@ -194,6 +196,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	opened := c
 	defer func() {
+		if f.disposable {
+			return
+		}
 		closing, cancel := context.WithTimeout(context.Background(), time.Minute)
 		defer cancel()
 		if err := c.Close(closing); err != nil {
@@ -250,7 +255,6 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	err = runner.Run(judging, runner.Options{Selection: f.Selection, Candidate: c, RunID: id, Parallel: f.workers(out, planned), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
 		progress.Event(e)
-		f.sonobuoy.told(e)
 		if e.Result == nil {
 			return
 		}
@@ -262,6 +266,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		var text strings.Builder
 		verdict := live.Judge(*e.Result)
 		log.Write(&text, verdict)
+		f.sonobuoy.told(verdict)
 		if f.failFast && verdict.BreaksMust() {
 			enough(errEnough)
 		}
@@ -336,6 +341,12 @@ func (f *runFlags) validate() error {
 	}
 	if f.MaxWait < 0 || f.MaxWait == 0 && f.given.Changed("max-wait") {
 		return usage("--max-wait %s: name a time such as 3s", f.MaxWait)
+	}
+	if f.strict {
+		if f.expectations != "" && f.expectations != "none" {
+			return usage("--strict excuses nothing: leave out --expectations")
+		}
+		f.expectations = "none"
 	}
 	for _, entry := range f.ServiceCIDRs {
 		if _, err := parseServiceCIDR(entry); err != nil {

@@ -11,7 +11,6 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/sonobuoy"
 )
@@ -26,14 +25,9 @@ func (s *sonobuoyFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&s.on, "sonobuoy", false, "run as a plugin of Sonobuoy: reports go to its folder of results, news of the progress to its worker")
 }
 
-// told tells Sonobuoy of an event of the run.
-func (s *sonobuoyFlags) told(e check.Event) {
-	if e.Result == nil || e.Result.Reason == check.Interrupted {
-		return
-	}
-	named := report.CheckVerdict{Result: *e.Result}
-	failed := e.Result.Verdict == check.NonConformant || e.Result.Verdict == check.Unknown // which JUnit has as a failure or an error
-	s.progress.Done(named.DisplayName(), failed, string(e.Result.Verdict))
+// told tells Sonobuoy of a check that has ended, as JUnit will.
+func (s *sonobuoyFlags) told(c *report.CheckVerdict) {
+	s.progress.Done(c.StableName(), c.Red(), string(c.Verdict))
 }
 
 // forSonobuoy runs, and then hands over what there is, whatever came of it: nobody but Sonobuoy looks at the pod. The error is that of the run.

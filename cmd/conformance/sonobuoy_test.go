@@ -226,7 +226,7 @@ func TestSonobuoyGetsTheFailuresOfARun(t *testing.T) {
 	}
 	// A failure that is told while the run goes on may turn out to be blocked by one that comes later: JUnit has it as skipped.
 	told := slices.DeleteFunc(append(slices.Clone(u.Failures), wholeRun), func(name string) bool {
-		return slices.ContainsFunc(r.Checks, func(x report.CheckVerdict) bool { return x.DisplayName() == name && x.Verdict == check.Blocked })
+		return slices.ContainsFunc(r.Checks, func(x report.CheckVerdict) bool { return x.StableName() == name && x.Verdict == check.Blocked })
 	})
 	slices.Sort(told)
 	if len(u.Failures) == 0 || !slices.Equal(told, c.failed) {

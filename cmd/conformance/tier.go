@@ -33,6 +33,7 @@ type tierFlags struct {
 	agentImage string
 	outside    string // file
 	disruptive bool
+	disposable bool   // nothing needs to be removed at the end: the cluster goes with the run
 	tierName   string // in reports; set by tier kind for the process that judges
 	around     string // surroundings of the lab
 	attach     string // name of a lab that is up
@@ -58,6 +59,8 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.disruptive, "allow-disruptive", false, "let checks on tier cluster do what others could feel: have the cluster make load balancers")
 	flags.StringVar(&f.tierName, "tier-name", "", "name of the tier in reports")
 	_ = flags.MarkHidden("tier-name")
+	flags.BoolVar(&f.disposable, "disposable", false, "leave what the run has made: the cluster is deleted after it")
+	_ = flags.MarkHidden("disposable")
 	f.kind.register(flags)
 }
 
@@ -258,7 +261,7 @@ func sweep(ctx context.Context, out io.Writer, kubeconfig string) {
 
 // removeRun removes from a cluster what the checks of an interrupted run had no time to remove.
 func (f *tierFlags) removeRun(id string) {
-	if f.tier != "cluster" || f.tierName != "" { // a cluster that was made for the run goes as a whole
+	if f.tier != "cluster" || f.disposable {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)

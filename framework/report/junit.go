@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 type junitSuites struct {
@@ -38,13 +39,18 @@ type junitProperty struct {
 }
 
 type junitCase struct {
-	Name      string        `xml:"name,attr"`
-	Classname string        `xml:"classname,attr"`
-	Time      string        `xml:"time,attr"`
-	Failure   *junitMessage `xml:"failure"`
-	Error     *junitMessage `xml:"error"`
-	Skipped   *junitMessage `xml:"skipped"`
-	Output    string        `xml:"system-out,omitempty"`
+	Name       string           `xml:"name,attr"`
+	Classname  string           `xml:"classname,attr"`
+	Time       string           `xml:"time,attr"`
+	Properties *junitProperties `xml:"properties"`
+	Failure    *junitMessage    `xml:"failure"`
+	Error      *junitMessage    `xml:"error"`
+	Skipped    *junitMessage    `xml:"skipped"`
+	Output     string           `xml:"system-out,omitempty"`
+}
+
+type junitProperties struct {
+	Properties []junitProperty `xml:"property"`
 }
 
 type junitMessage struct {
@@ -53,32 +59,28 @@ type junitMessage struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit renders the report as JUnit XML: non-conformant is a failure (of type "known deviation" where an expectation covers
-// it), unknown an error, blocked and not applicable skipped with their reasons.
+// JUnit renders the report as JUnit XML, with a failure or an error exactly if the exit code of the run is not 0. A check that finds a MUST not met is a
+// failure, one that cannot decide a MUST an error. Known deviations, what only SHOULD be met, and what was blocked or does not apply are skipped with the reason.
 func (r *Report) JUnit() ([]byte, error) {
 	all := junitSuites{Name: "service conformance", Time: seconds(r.Seconds)}
-	for _, c := range r.Checks {
+	must := map[spec.ID]bool{}
+	for _, v := range r.Requirements {
+		must[v.ID] = v.Level == spec.Must
+	}
+	isMust := func(id spec.ID) bool { return must[id] }
+	for i := range r.Checks {
+		c := &r.Checks[i]
 		if len(all.Suites) == 0 || all.Suites[len(all.Suites)-1].Name != c.Suite {
 			all.Suites = append(all.Suites, junitSuite{Name: c.Suite, Timestamp: r.Started.Format("2006-01-02T15:04:05"), Properties: r.properties()})
 		}
 		s := &all.Suites[len(all.Suites)-1]
-		j := junitCase{Name: c.DisplayName(), Classname: "conformance." + c.Suite, Time: seconds(c.Seconds), Output: evidenceText(&c.Result)}
-		switch c.Verdict {
-		case check.NonConformant:
-			kind := "non-conformant"
-			if c.KnownDeviation != nil {
-				kind = "known deviation"
-			}
-			j.Failure = &junitMessage{Message: printable(c.Line()), Type: kind, Text: printable(failureText(&c))}
+		j := c.junit(isMust)
+		switch {
+		case j.Failure != nil:
 			s.Failures++
-		case check.Blocked:
-			j.Skipped = &junitMessage{Message: blockedText(&c)}
-			s.Skipped++
-		case check.Unknown:
-			j.Error = &junitMessage{Message: printable(c.Reason), Type: "unknown"}
+		case j.Error != nil:
 			s.Errors++
-		case check.NotApplicable:
-			j.Skipped = &junitMessage{Message: printable(c.Reason)}
+		case j.Skipped != nil:
 			s.Skipped++
 		}
 		s.Cases = append(s.Cases, j)
@@ -100,6 +102,76 @@ func (r *Report) JUnit() ([]byte, error) {
 	}
 	data, err := xml.MarshalIndent(all, "", "  ")
 	return append([]byte(xml.Header), append(data, '\n')...), err
+}
+
+// junit is the test case of a check. Its name and its class stay the same when a sentence is reworded.
+func (c *CheckVerdict) junit(isMust func(spec.ID) bool) junitCase {
+	j := junitCase{
+		Name: c.StableName(), Classname: "conformance." + c.Suite, Time: seconds(c.Seconds), Output: evidenceText(&c.Result),
+		Properties: &junitProperties{[]junitProperty{{"check", printable(c.Check)}}},
+	}
+	if first := spec.Default().Get(c.Requirements[0]); first != nil {
+		j.Classname += "." + first.Feature
+	}
+	for _, id := range c.Requirements {
+		known := spec.Default().Get(id)
+		if known == nil {
+			continue
+		}
+		j.Properties.Properties = append(j.Properties.Properties,
+			junitProperty{"requirement", string(id)}, junitProperty{"level", string(known.Level)}, junitProperty{"statement", known.Statement})
+		for _, source := range spec.Default().References(known) {
+			j.Properties.Properties = append(j.Properties.Properties, junitProperty{"source", source.URL})
+		}
+	}
+	skipped := func(why, text string) { j.Skipped = &junitMessage{Message: printable(why), Text: printable(text)} }
+	switch must := c.onMusts(isMust); {
+	case must == check.NonConformant:
+		j.Failure = &junitMessage{Message: printable(c.Line()), Type: string(check.NonConformant), Text: printable(failureText(c))}
+	case must == check.Unknown:
+		j.Error = &junitMessage{Message: printable(c.Line()), Type: string(check.Unknown)}
+	case c.Verdict == check.NonConformant && c.KnownDeviation != nil:
+		skipped("known deviation: "+oneLine(c.KnownDeviation.Reason), failureText(c))
+	case c.Verdict == check.NonConformant:
+		skipped("not met, but only a SHOULD: "+c.Line(), failureText(c))
+	case c.Verdict == check.Unknown:
+		skipped("undecided, but only a SHOULD: "+c.Reason, "")
+	case c.Verdict == check.Blocked:
+		skipped(blockedText(c), "")
+	case c.Verdict == check.NotApplicable:
+		skipped(c.Reason, "")
+	}
+	return j
+}
+
+// onMusts is the worst verdict of the check on requirements that MUST be met, known deviations left aside; not applicable if there are none.
+func (c *CheckVerdict) onMusts(isMust func(spec.ID) bool) check.Verdict {
+	worst := check.NotApplicable
+	for _, id := range c.Requirements {
+		on := c.VerdictOn(id)
+		if isMust(id) && (c.KnownDeviation == nil || on != check.NonConformant) {
+			worst = check.Worse(worst, on)
+		}
+	}
+	return worst
+}
+
+// Red reports whether the check finds a MUST not met, or cannot decide one, and no known deviation excuses it: then the run cannot end well.
+func (c *CheckVerdict) Red() bool {
+	worst := c.onMusts(func(id spec.ID) bool {
+		r := spec.Default().Get(id)
+		return r != nil && r.Level == spec.Must
+	})
+	return worst == check.NonConformant || worst == check.Unknown
+}
+
+// StableName names the check and its range, the same when its title is reworded.
+func (c *CheckVerdict) StableName() string {
+	name := spec.DefaultCheckNames().Stable(c.Check)
+	if c.ServiceCIDR != "" {
+		name += " [" + c.ServiceCIDR + "]"
+	}
+	return name
 }
 
 // properties say of what the run was, and what it found.
@@ -139,6 +211,15 @@ func (r *Report) asAWhole() junitSuite {
 	}
 	for _, e := range r.Ended {
 		fail(e.Program+" runs until the end", e.How)
+	}
+	if r.NotRun > 0 && !r.Interrupted {
+		fail("judges every check", fmt.Sprintf("%d checks gave no result", r.NotRun))
+	}
+	if r.Verdict == check.Blocked {
+		fail("finds what blocks", "what blocks other requirements is no failure of this run, so they are undecided")
+	}
+	if r.Verdict == check.NotApplicable {
+		fail("decides something", "nothing was decided: no check applies")
 	}
 	return s
 }

@@ -128,15 +128,15 @@ func TestJUnitMapsVerdicts(t *testing.T) {
 	if err := xml.Unmarshal(data, &suites); err != nil {
 		t.Fatalf("not XML: %v\n%s", err, data)
 	}
-	if suites.Tests != 5 || suites.Failures != 2 || suites.Errors != 1 || suites.Skipped != 1 {
+	if suites.Tests != 5 || suites.Failures != 1 || suites.Errors != 1 || suites.Skipped != 2 {
 		t.Errorf("counts: %+v", suites)
 	}
 	cases := suites.Suites[0].Cases
 	if cases[1].Failure == nil || cases[1].Failure.Type != "non-conformant" || cases[2].Error == nil || cases[3].Skipped == nil || cases[3].Skipped.Message != "because" {
 		t.Errorf("verdicts are not mapped: %s", data)
 	}
-	if cases[4].Failure == nil || cases[4].Failure.Type != "known deviation" {
-		t.Errorf("a known deviation must stay red: %s", data)
+	if cases[4].Skipped == nil || cases[4].Skipped.Message != "known deviation: it does" {
+		t.Errorf("a known deviation is not skipped with its reason: %s", data)
 	}
 }
 
@@ -282,5 +282,59 @@ func TestExpectationsOfEachPart(t *testing.T) {
 	}
 	if c, d := count("kubernetes", ""); c == 0 || d != 0 {
 		t.Errorf("a proxy that is not known: %d and %d deviations", c, d)
+	}
+}
+
+// Dashboards read JUnit, pipelines the exit code: they must not differ.
+func TestJUnitIsRedExactlyIfTheExitCodeSaysSo(t *testing.T) {
+	var ids []spec.ID
+	for _, r := range spec.Default().Requirements {
+		if (r.Level == spec.Must || r.Level == spec.Should) && len(ids) < 60 {
+			ids = append(ids, r.ID)
+		}
+	}
+	verdicts := []check.Verdict{check.Conformant, check.Conformant, check.Conformant, check.NonConformant, check.Unknown, check.NotApplicable}
+	codes := map[int]int{}
+	for seed := range uint64(3000) {
+		random := rand.New(rand.NewPCG(seed, 1))
+		var results []check.Result
+		run := Run{Planned: random.IntN(6), Interrupted: random.IntN(12) == 0}
+		if random.IntN(20) == 0 {
+			run.Ended = []EndedProgram{{Program: "proxy-node-1", How: "exit status 2"}}
+		}
+		for i := range random.IntN(5) {
+			verdict := verdicts[random.IntN(len(verdicts))]
+			r := result(ids[random.IntN(len(ids))], string(rune('a'+i)), verdict)
+			if also := ids[random.IntN(len(ids))]; random.IntN(3) == 0 && also != r.Requirements[0] {
+				r.Requirements = append(r.Requirements, also)
+				if r.Failure != nil {
+					r.Failure.Violated = r.Requirements[random.IntN(2):][:1]
+					if random.IntN(2) == 0 {
+						r.Failure.Undecided = slices.DeleteFunc(slices.Clone(r.Requirements), func(id spec.ID) bool { return id == r.Failure.Violated[0] })
+					}
+				}
+			}
+			if random.IntN(3) == 0 {
+				run.Expectations.Deviations = append(run.Expectations.Deviations, Expectation{Requirement: r.Requirements[0], Reason: "it does", Own: random.IntN(2) == 0})
+			}
+			results = append(results, r)
+		}
+		report := Build(run, results)
+		data, err := report.JUnit()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var suites junitSuites
+		if err := xml.Unmarshal(data, &suites); err != nil {
+			t.Fatal(err)
+		}
+		code := report.ExitCode()
+		codes[code]++
+		if red := suites.Failures+suites.Errors > 0; red != (code != ExitConformant) {
+			t.Fatalf("seed %d: exit code %d (%s), JUnit\n%s", seed, code, report.VerdictLine(), data)
+		}
+	}
+	if len(codes) != 3 {
+		t.Errorf("exit codes seen: %v", codes)
 	}
 }
