@@ -12,6 +12,8 @@ import (
 	"go.yaml.in/yaml/v3"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/report/bundle"
 	"github.com/service-conformance/conformance/framework/runner"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -20,6 +22,8 @@ import (
 type implementation struct {
 	// ControlPlane and DataPlane replace the names of the API server and of the proxy in reports. A file may say name instead, which is that of both.
 	ControlPlane, DataPlane candidate.Implementation
+	// Submitter is who answers for it; nil where the file does not say it.
+	Submitter *report.Submitter
 	// Features are the features that it claims; empty claims all.
 	Features []string
 	// Profiles are the profiles that it claims; empty claims all.
@@ -39,6 +43,11 @@ func readImplementation(path string) (*implementation, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read the implementation file: %w", err)
 	}
+	return parseImplementation(path, data)
+}
+
+// parseImplementation reads and checks the text of a file of that name.
+func parseImplementation(path string, data []byte) (*implementation, error) {
 	var document yaml.Node
 	if err := yaml.Unmarshal(data, &document); err != nil {
 		text := strings.TrimPrefix(err.Error(), "yaml: ")
@@ -110,6 +119,9 @@ func texts(n *yaml.Node, what string, known []string) (all []string, err error) 
 func (i *implementation) read(root *yaml.Node) error {
 	var both *yaml.Node
 	var declared []*yaml.Node // the names of declarations
+	var submitter report.Submitter
+	parts := map[string]*string{"organization": &submitter.Organization, "project": &submitter.Project, "version": &submitter.Version, "url": &submitter.URL}
+	var said *yaml.Node // the last of what is said of the submitter
 	err := fields(root, "an implementation file", func(key, value *yaml.Node) (err error) {
 		switch key.Value {
 		case "name":
@@ -127,6 +139,20 @@ func (i *implementation) read(root *yaml.Node) error {
 			*part, err = readPart(key, value)
 			if i.ControlPlane.Name == i.DataPlane.Name && err == nil {
 				return wrong(key, "controlPlane and dataPlane are both %q: give each its own name, or write name for one that is both", part.Name)
+			}
+		case "organization", "project", "version", "url":
+			said = key
+			*parts[key.Value], err = text(value)
+			if key.Value == "url" && err == nil && !strings.HasPrefix(submitter.URL, "https://") {
+				err = wrong(value, "url begins with https://")
+			}
+		case "contact":
+			said = key
+			if value.Kind != yaml.SequenceNode || len(value.Content) == 0 {
+				return wrong(value, "contact is a list of addresses or handles")
+			}
+			for _, v := range value.Content {
+				submitter.Contact = append(submitter.Contact, v.Value)
 			}
 		case "features":
 			i.Features, err = texts(value, "feature", spec.Default().FeaturesWithout())
@@ -146,12 +172,23 @@ func (i *implementation) read(root *yaml.Node) error {
 				return i.declare(name, value)
 			})
 		default:
-			return wrong(key, "unknown field %q; there are name, controlPlane, dataPlane, features, profiles and declarations", key.Value)
+			return wrong(key, "unknown field %q; there are organization, project, version, url, contact, name, controlPlane, dataPlane, features, profiles and declarations", key.Value)
 		}
 		return err
 	})
 	if err != nil {
 		return err
+	}
+	if said != nil {
+		for _, name := range []string{"organization", "project", "version", "url"} {
+			if *parts[name] == "" {
+				return wrong(said, "%s is missing: organization, project, version, url and contact are given together", name)
+			}
+		}
+		if len(submitter.Contact) == 0 {
+			return wrong(said, "contact is missing: organization, project, version, url and contact are given together")
+		}
+		i.Submitter = &submitter
 	}
 	claims := runner.Selection{Features: i.Features, Profiles: i.Profiles}
 	for _, name := range declared {
@@ -198,6 +235,24 @@ func (i *implementation) declare(name, value *yaml.Node) error {
 	}
 	i.Declarations[d] = value.Value
 	return nil
+}
+
+// claim is what reports of the implementation must follow.
+func (i *implementation) claim() bundle.Claim {
+	c := bundle.Claim{Features: i.Features}
+	if i.Submitter != nil {
+		c.Submitter = *i.Submitter
+	}
+	for _, p := range i.Profiles {
+		c.Profiles = append(c.Profiles, string(p))
+	}
+	if i.Declarations != nil {
+		c.Declarations = map[string]string{}
+		for name, value := range i.Declarations {
+			c.Declarations[string(name)] = value
+		}
+	}
+	return c
 }
 
 // declared is a candidate with what its vendor says of it.

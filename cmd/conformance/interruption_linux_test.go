@@ -140,7 +140,7 @@ func (r *signalled) saysInterrupted(code int) {
 	if code != report.ExitUnknown || !strings.Contains(said, "conformance: interrupted by") || !strings.Contains(said, "verdict: unknown; interrupted, ") {
 		r.t.Errorf("exit code %d\n%s", code, said)
 	}
-	found, err := report.Read(r.reports())
+	found, err := report.Open(r.reports())
 	if err != nil || !found.Interrupted || found.Verdict != "unknown" || found.NotJudged() == 0 {
 		r.t.Errorf("report.json: %v, %+v", err, found)
 	}
@@ -292,7 +292,7 @@ func TestAProgramThatEndsIsInTheReport(t *testing.T) {
 	dir := t.TempDir()
 	programs := labPrograms(t, "echo it breaks; exit 7")
 	stdout, stderr, code := conformance(t, dir, "run", "--tier", "lab", "--kubernetes-bin-dir", programs, "--focus", "alloc-dynamic-assigned", "--report-dir", "report")
-	found, err := report.Read(filepath.Join(dir, "report"))
+	found, err := report.Open(filepath.Join(dir, "report"))
 	if err != nil || len(found.Ended) == 0 || code != report.ExitUnknown {
 		t.Fatalf("%v, exit code %d, %+v\n%s%s", err, code, found, stdout, stderr)
 	}

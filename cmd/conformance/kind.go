@@ -148,7 +148,7 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	if err != nil {
 		return usage("%w", err)
 	}
-	run := report.Run{SuiteVersion: check.BuildVersion(), Started: time.Now(), Seed: f.seed, Expectations: expectations, Selection: selection}
+	run := report.Run{SuiteVersion: check.BuildVersion(), Started: time.Now(), Seed: f.seed, Expectations: expectations, Selection: selection, Submitter: f.submitter}
 	run.Candidate.Tier = "kind"
 	parts := make([]report.Part, len(r.cidrs))
 	inTurn(ctx, len(parts), r.alive(), create, func(ctx context.Context, i int, c made, err error) {
@@ -445,7 +445,7 @@ func (r *kindRun) runOn(ctx context.Context, i int, kubeconfig, outside string) 
 	if cmd.ProcessState != nil {
 		code = cmd.ProcessState.ExitCode()
 	}
-	result, err := report.Read(r.partDir(i))
+	result, err := report.Open(r.partDir(i))
 	switch code {
 	case report.ExitConformant, report.ExitNonConformant, report.ExitUnknown:
 		return result, err

@@ -42,8 +42,9 @@ type runFlags struct {
 	failFast     bool
 	sonobuoy     sonobuoyFlags
 	given        *pflag.FlagSet // the flags, to know which were named
-	nothing      *report.Run    // what there is to say of a run that has not begun; nil until the configuration is known to be good
-	begun        bool           // there is a report, or another process or run makes it
+	submitter    *report.Submitter
+	nothing      *report.Run // what there is to say of a run that has not begun; nil until the configuration is known to be good
+	begun        bool        // there is a report, or another process or run makes it
 }
 
 func newRun() *cobra.Command {
@@ -73,7 +74,12 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	f.given = cmd.Flags()
 	f.tierFlags.register(cmd.Flags())
 	f.sonobuoy.register(cmd.Flags())
-	flags := cmd.Flags()
+	f.registerSelection(cmd.Flags())
+	return cmd
+}
+
+// registerSelection registers what is judged, by what, and where the reports go.
+func (f *runFlags) registerSelection(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.Suites, "suite", nil, "suites to run (default all)")
 	flags.StringArrayVar(&f.Focus, "focus", nil, "requirement IDs or names of checks, or globs on them, such as 'alloc-*' (default all)")
 	flags.StringArrayVar(&f.Skip, "skip", nil, "requirement IDs or names of checks, or globs on them, to leave out")
@@ -90,7 +96,6 @@ Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is
 	flags.BoolVar(&f.strict, "strict", false, "excuse nothing: known deviations count as failures, as with --expectations none")
 	flags.StringVar(&f.declared, "implementation", "", "file in which an implementation says which features it claims and what it does where the specification leaves room (fixtures/implementation.example.yaml)")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of random choices (default: a new one, printed)")
-	return cmd
 }
 
 // runOrSay runs, and makes a report that nothing was judged where the run is interrupted before it begins.
@@ -128,7 +133,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		if len(f.Features) == 0 {
 			f.Features = says.Features
 		}
-		f.Profiles = says.Profiles
+		f.Profiles, f.submitter = says.Profiles, says.Submitter
 	}
 	if len(f.profiles) > 0 {
 		f.Profiles = nil
@@ -164,7 +169,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		return usage("%w", err)
 	}
 	f.nothing = &report.Run{
-		SuiteVersion: check.BuildVersion(), Candidate: candidate.Description{Tier: f.tier, Capabilities: []spec.Capability{}}, Started: time.Now(), Seed: f.seed, Planned: planned, Interrupted: true, Selection: selection,
+		SuiteVersion: check.BuildVersion(), Candidate: candidate.Description{Tier: f.tier, Capabilities: []spec.Capability{}}, Started: time.Now(), Seed: f.seed, Planned: planned, Interrupted: true, Selection: selection, Submitter: f.submitter,
 	}
 	removeLeft()
 	if f.tier == "kind" {
@@ -235,7 +240,10 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		fmt.Fprintf(out, "left out, for they are about other ranges than --service-cidr names: %s\n", strings.Join(others, ", "))
 	}
 
-	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations, Selection: selection}
+	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations, Selection: selection, Submitter: f.submitter}
+	if err := folder.Begin(&run); err != nil {
+		return harness("%w", err)
+	}
 	progress := runner.NewProgress(out, terminal, planned)
 	ofLab, onLab := opened.(programs)
 	if onLab {

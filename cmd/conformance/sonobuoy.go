@@ -88,7 +88,7 @@ func outcomeOf(dir string, err error) sonobuoy.Outcome {
 			code = e.code
 		}
 	}
-	if r, reading := report.Read(dir); reading == nil && text == "" {
+	if r, reading := report.Open(dir); reading == nil && text == "" {
 		text = r.VerdictLine()
 	}
 	failed := code == report.ExitNonConformant

@@ -80,16 +80,7 @@ func tableOf(what string, within time.Duration, held int, cases []Case, outcomes
 	}
 	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
 	fmt.Fprintln(w, "\tclient\tto\texpected\tobserved")
-	rows := foldCases(cases, outcomes)
-	slices.SortStableFunc(rows, func(a, b row) int {
-		switch {
-		case a.met == b.met:
-			return 0
-		case b.met:
-			return -1
-		}
-		return 1
-	})
+	rows := unmetFirst(foldCases(cases, outcomes))
 	hidden := map[bool]int{} // by whether they are met
 	for i, r := range rows {
 		mark := "✓"
@@ -107,6 +98,29 @@ func tableOf(what string, within time.Duration, held int, cases []Case, outcomes
 		fmt.Fprintf(&b, "and %d more lines that are not met, %d that are\n", hidden[false], hidden[true])
 	}
 	return strings.TrimRight(b.String(), "\n")
+}
+
+// unmetFirst sorts rows, those first that are not met.
+func unmetFirst(rows []row) []row {
+	slices.SortStableFunc(rows, func(a, b row) int {
+		switch {
+		case a.met == b.met:
+			return 0
+		case b.met:
+			return -1
+		}
+		return 1
+	})
+	return rows
+}
+
+// casesSeen are the rows of a table of cases, for the report.
+func casesSeen(cases []Case, outcomes [][]candidate.Outcome) (seen []CaseSeen) {
+	rows := unmetFirst(foldCases(cases, outcomes))
+	for _, r := range rows[:min(len(rows), tableRows)] {
+		seen = append(seen, CaseSeen{Met: r.met, Clients: clientsText(r.clients) + r.with, To: r.places, Expected: r.expected, Observed: r.observed})
+	}
+	return seen
 }
 
 // clientsText names clients, those of one kind together: "pods a, b; hosts of node-1, node-2; outside by node-1 (32 addresses)".

@@ -470,6 +470,7 @@ func (n *Network) fail(ctx context.Context, what string, within time.Duration, h
 	n.Diagnose(ctx, unmet...)
 	if current != nil {
 		current.unmetUses = n.unmetUses(cases, outcomes)
+		current.seen = casesSeen(cases, outcomes)
 	}
 	ginkgo.Fail(tableOf(what, within, held, cases, outcomes))
 }

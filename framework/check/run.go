@@ -78,6 +78,8 @@ type running struct {
 	declared *Declaration
 	// unmetUses are the features that the unmet cases of a demand use, one list for each kind of case.
 	unmetUses [][]string
+	// seen are the cases of an unmet demand.
+	seen []CaseSeen
 }
 
 var current *running
@@ -295,7 +297,7 @@ func judge(report ginkgo.SpecReport) {
 	default:
 		r.Verdict = NonConformant
 		r.Failure = &Failure{Message: plainMessage(report.Failure.Message), Location: location(report.Failure.Location)}
-		r.Failure.Violated, r.Failure.Uses = current.deciding, current.unmetUses
+		r.Failure.Violated, r.Failure.Uses, r.Failure.Cases = current.deciding, current.unmetUses, current.seen
 		if aside := current.declared.aside; len(current.deciding) == 0 && len(aside) > 0 {
 			r.Failure.Undecided = aside
 			r.Failure.Violated = slices.DeleteFunc(slices.Clone(r.Requirements), func(id spec.ID) bool { return slices.Contains(aside, id) })

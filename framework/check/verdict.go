@@ -61,8 +61,19 @@ type Failure struct {
 	Message string `json:"message"`
 	// Location is the file:line of the demand that was not met.
 	Location string `json:"location"`
+	// Cases are what a demand on traffic expected and observed, those first that are not met; at most 40, of which each stands for all that fared alike.
+	Cases []CaseSeen `json:"cases,omitempty"`
 	// Reproduce are kubectl commands that repeat the last requests before the failure.
 	Reproduce []string `json:"reproduce,omitempty"`
+}
+
+// CaseSeen is what clients met at destinations.
+type CaseSeen struct {
+	Met      bool     `json:"met"`
+	Clients  string   `json:"clients"`
+	To       []string `json:"to"`
+	Expected string   `json:"expected"`
+	Observed string   `json:"observed"`
 }
 
 // VerdictOn is what the result says of one of its requirements.
@@ -87,6 +98,8 @@ func (r *Result) Violates(ids ...spec.ID) bool {
 type Evidence struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
+	// Addresses are set where the observation is of addresses that were handed out.
+	Addresses *Addresses `json:"addresses,omitempty"`
 }
 
 // Convergence records how long a condition took to hold.

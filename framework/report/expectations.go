@@ -166,6 +166,11 @@ func (x *Expectation) covers(r *check.Result, c *candidate.Description) bool {
 	return bound
 }
 
+// CoveredBy reports whether the expectation excuses what the check found at that time.
+func (c *CheckVerdict) CoveredBy(x *Expectation, candidate *candidate.Description, at time.Time) bool {
+	return x.covers(c.found(), candidate) && !x.expired(at)
+}
+
 // names reports whether the expectation speaks of a check of these requirements on this candidate.
 func (x *Expectation) names(requirements []spec.ID, name string, c *candidate.Description) bool {
 	version := c.Version

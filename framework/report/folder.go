@@ -60,7 +60,7 @@ func stillThere(f *os.File) bool {
 
 // setAside moves the reports of the run before away, so that nobody takes them for those of a run that is killed.
 func setAside(dir string) error {
-	for _, name := range []string{JUnitFile, JSONFile} {
+	for _, name := range []string{JUnitFile, YAMLFile, MarkdownFile, HTMLFile, JSONFile} {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
@@ -100,8 +100,11 @@ func CheckFolder(dir string) error {
 }
 
 // Add keeps a result.
-func (f *Folder) Add(r *check.Result) error {
-	line, err := json.Marshal(r)
+func (f *Folder) Add(r *check.Result) error { return f.keep(r) }
+
+// keep writes a line that a crash leaves.
+func (f *Folder) keep(what any) error {
+	line, err := json.Marshal(what)
 	if err != nil {
 		return err
 	}
@@ -109,29 +112,43 @@ func (f *Folder) Add(r *check.Result) error {
 	return err
 }
 
-// Finish writes the reports, each complete or not at all, and returns their paths.
+// Finish writes report.json and its faces, each complete or not at all, and returns their paths, report.json last.
 func (f *Folder) Finish(r *Report) ([]string, error) {
-	junit, err := r.JUnit()
-	if err != nil {
-		return nil, fmt.Errorf("write JUnit: %w", err)
-	}
-	report, err := json.MarshalIndent(r, "", "  ")
+	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		return nil, fmt.Errorf("write report: %w", err)
 	}
-	var paths []string
-	for _, file := range []struct {
-		name string
-		data []byte
-	}{{JUnitFile, junit}, {JSONFile, append(report, '\n')}} {
-		path := filepath.Join(f.dir, file.name)
-		if err := writeWhole(path, file.data); err != nil {
+	paths, err := r.WriteFaces(f.dir, Faces...)
+	if err != nil {
+		return paths, err
+	}
+	path := filepath.Join(f.dir, JSONFile)
+	if err := writeWhole(path, append(data, '\n')); err != nil {
+		return paths, fmt.Errorf("write report: %w", err)
+	}
+	f.partial.Close()
+	return append(paths, path), os.Remove(f.partial.Name())
+}
+
+// WriteFaces renders faces of the report into a folder, which it makes if there is none. All are rendered before the first is written.
+func (r *Report) WriteFaces(dir string, faces ...Face) (paths []string, err error) {
+	rendered := make([][]byte, len(faces))
+	for i, face := range faces {
+		if rendered[i], err = face.Render(r); err != nil {
+			return nil, fmt.Errorf("render %s: %w", face.File, err)
+		}
+	}
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return nil, fmt.Errorf("write report: %w", err)
+	}
+	for i, face := range faces {
+		path := filepath.Join(dir, face.File)
+		if err := writeWhole(path, rendered[i]); err != nil {
 			return paths, fmt.Errorf("write report: %w", err)
 		}
 		paths = append(paths, path)
 	}
-	f.partial.Close()
-	return paths, os.Remove(f.partial.Name())
+	return paths, nil
 }
 
 // writeWhole replaces a file in one step.

@@ -1,10 +1,6 @@
 package report
 
 import (
-	"encoding/json"
-	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -88,17 +84,4 @@ func Undecided(declarations []check.Declaration, reason string) *Report {
 		})
 	}
 	return Build(Run{Planned: len(results), Interrupted: reason == check.Interrupted}, results)
-}
-
-// Read reads the report.json of a folder.
-func Read(dir string) (*Report, error) {
-	data, err := os.ReadFile(filepath.Join(dir, JSONFile))
-	if err != nil {
-		return nil, fmt.Errorf("read report: %w", err)
-	}
-	var r Report
-	if err := json.Unmarshal(data, &r); err != nil {
-		return nil, fmt.Errorf("read report %s: %w", filepath.Join(dir, JSONFile), err)
-	}
-	return &r, nil
 }

@@ -132,14 +132,14 @@ func TestReadReturnsWhatFinishWrote(t *testing.T) {
 	if _, err := folder.Finish(wrote); err != nil {
 		t.Fatal(err)
 	}
-	read, err := Read(dir)
+	read, err := Open(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if read.Seed != 7 || !slices.EqualFunc(read.Checks, wrote.Checks, func(a, b CheckVerdict) bool { return a.Check == b.Check && a.Verdict == b.Verdict }) {
 		t.Errorf("got %+v", read)
 	}
-	if _, err := Read(t.TempDir()); err == nil {
+	if _, err := Open(t.TempDir()); err == nil {
 		t.Error("an empty folder was read")
 	}
 }

@@ -24,6 +24,10 @@ type Report struct {
 	Started       time.Time             `json:"started"`
 	Seconds       float64               `json:"seconds"`
 	Seed          int64                 `json:"seed"`
+	// Catalogue is the digest of the requirements that the run judged by, see spec.Digest.
+	Catalogue string `json:"catalogue,omitempty"`
+	// Submitter is who has the implementation judged.
+	Submitter *Submitter `json:"submitter,omitempty"`
 	// Verdict is the worst verdict over all MUST requirements, known deviations left aside, or one of InPart, AsExpected and Unlisted.
 	Verdict check.Verdict `json:"verdict"`
 	// Selection is what the run was asked to judge; nil in reports of before it was recorded.
@@ -44,6 +48,16 @@ type Report struct {
 	Ended []EndedProgram `json:"endedPrograms,omitempty"`
 	// UnexpectedPasses are expectations whose checks ran and all passed: the list must be corrected.
 	UnexpectedPasses []Expectation `json:"unexpectedPasses,omitempty"`
+}
+
+// Submitter is who answers for an implementation.
+type Submitter struct {
+	Organization string `json:"organization"`
+	Project      string `json:"project"`
+	Version      string `json:"version"`
+	URL          string `json:"url"`
+	// Contact are addresses, or handles on the project's forge.
+	Contact []string `json:"contact"`
 }
 
 // EndedProgram is a program that ended by itself while it should have run.
@@ -124,6 +138,7 @@ type Run struct {
 	Ended        []EndedProgram
 	Expectations Expectations
 	Selection    *Selection
+	Submitter    *Submitter
 }
 
 // Build makes the report of a run. The order of results does not matter.
@@ -132,7 +147,7 @@ func Build(run Run, results []check.Result) *Report { return build(spec.Default(
 func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 	r := &Report{
 		SchemaVersion: SchemaVersion, SuiteVersion: run.SuiteVersion, Candidate: run.Candidate, Started: run.Started.UTC(),
-		Seconds: run.Duration.Seconds(), Seed: run.Seed, Selection: run.Selection, Interrupted: run.Interrupted, Ended: run.Ended, NotRun: max(0, run.Planned-len(results)),
+		Seconds: run.Duration.Seconds(), Seed: run.Seed, Catalogue: spec.Digest(), Submitter: run.Submitter, Selection: run.Selection, Interrupted: run.Interrupted, Ended: run.Ended, NotRun: max(0, run.Planned-len(results)),
 	}
 	covered := make([][]check.Verdict, len(run.Expectations.Deviations))
 	for _, result := range results {
@@ -153,13 +168,18 @@ func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 	slices.SortStableFunc(r.Checks, func(a, b CheckVerdict) int {
 		return cmp.Or(cmp.Compare(a.Suite, b.Suite), cmp.Compare(a.Check, b.Check), cmp.Compare(a.ServiceCIDR, b.ServiceCIDR))
 	})
+	r.conclude(catalogue, results)
+	return r
+}
+
+// conclude fills in everything that follows from the checks.
+func (r *Report) conclude(catalogue *spec.Catalogue, results []check.Result) {
 	r.block(catalogue)
 	r.judge(catalogue)
 	r.qualify()
 	r.rooted()
 	r.profiled()
 	r.TimeToConsistency = timeToConsistency(results)
-	return r
 }
 
 // excuse is the verdict of one check with the expectation that covers it, and which expectations speak of it.
@@ -308,3 +328,6 @@ func (r *Report) verdictOnMusts() string {
 	}
 	return string(r.Verdict)
 }
+
+// Unexcused is how many are not met and are no known deviations.
+func (c Counts) Unexcused() int { return c.NonConformant - c.KnownDeviations }

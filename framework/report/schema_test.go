@@ -26,8 +26,11 @@ func TestReportFollowsItsSchema(t *testing.T) {
 	passing := Expectation{Requirement: must, Check: "*: a", Reason: "r"}
 	full := result(must, "a", check.Conformant)
 	full.Suite = "proxy" // so that the report has a time to consistency
-	full.ServiceCIDR, full.Evidence, full.Convergence = "10.96.0.0/24", []check.Evidence{{Name: "n", Value: "v"}}, []check.Convergence{{What: "w", Seconds: 1}}
+	full.ServiceCIDR, full.Evidence, full.Convergence = "10.96.0.0/24", []check.Evidence{{Name: "n", Value: "v", Addresses: &check.Addresses{ServiceCIDR: "10.96.0.0/24", Offsets: []int{17, 3}, Concurrent: 1}}}, []check.Convergence{{What: "w", Seconds: 1}}
+	failed := result(must, "x", check.NonConformant)
+	failed.Failure.Cases = []check.CaseSeen{{Clients: "pod a", To: []string{"10.96.0.1:80/TCP"}, Expected: "e", Observed: "o"}}
 	data, err := json.Marshal(Build(Run{
+		Submitter:    &Submitter{Organization: "o", Project: "p", Version: "v", URL: "https://example.com", Contact: []string{"@a"}},
 		SuiteVersion: "devel", Started: time.Now(), Duration: time.Second, Seed: 1, Planned: 9, Interrupted: true, Ended: []EndedProgram{{Program: "proxy-node-1", How: "exit status 2", Log: "logs/proxy-node-1.log"}},
 		Candidate: candidate.Description{
 			Implementation: "kubernetes", Version: "v1.37.1", Tier: "lab", Capabilities: spec.Capabilities,
@@ -37,7 +40,7 @@ func TestReportFollowsItsSchema(t *testing.T) {
 			Components: map[string]string{"etcd": "3.6"}, Faults: []string{"f"},
 		},
 		Expectations: Expectations{Deviations: []Expectation{known, passing}},
-	}, []check.Result{full, result(must, "x", check.NonConformant), result(must, "c", check.Unknown), result(must, "d", check.NotApplicable)}))
+	}, []check.Result{full, failed, result(must, "c", check.Unknown), result(must, "d", check.NotApplicable)}))
 	if err != nil {
 		t.Fatal(err)
 	}

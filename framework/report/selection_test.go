@@ -95,10 +95,10 @@ func TestTheReportsOfTheRunBeforeAreMovedAway(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer second.partial.Close()
-	if _, err := Read(dir); err == nil {
+	if _, err := Open(dir); err == nil {
 		t.Error("the report of the run before stands where that of this run will be")
 	}
-	if before, err := Read(dir + "/" + PreviousFolder); err != nil || before.Seed != 1 {
+	if before, err := Open(dir + "/" + PreviousFolder); err != nil || before.Seed != 1 {
 		t.Errorf("the report of the run before: %+v, %v", before, err)
 	}
 }

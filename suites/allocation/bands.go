@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"fmt"
 	"math"
 	"math/big"
 	"net/netip"
@@ -148,7 +149,7 @@ func sample(ctx context.Context, cp *check.ControlPlane, n int) []netip.Addr {
 		Expect(a).To(check.BeAccepted())
 		addrs[i] = clusterIP(a)
 	}
-	check.Record("sample", "%d dynamic addresses, the first of them %v", n, addrs[:min(n, 8)])
+	check.RecordAddresses("sample", fmt.Sprintf("%d dynamic addresses, the first of them %v", n, addrs[:min(n, 8)]), cp.CIDR(), addrs, 0)
 	return addrs
 }
 

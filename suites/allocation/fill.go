@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"fmt"
 	"math/big"
 	"net/netip"
 	"slices"
@@ -53,7 +54,8 @@ func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 		}
 		f.rest = append(f.rest, clusterIP(a))
 	}
-	check.Record("addresses handed out", "%d, the last %d of them in this order: %v", len(f.bulk)+len(f.rest), min(len(f.rest), 2*orderedTail), f.rest[max(0, len(f.rest)-2*orderedTail):])
+	words := fmt.Sprintf("%d, the last %d of them in this order: %v", len(f.bulk)+len(f.rest), min(len(f.rest), 2*orderedTail), f.rest[max(0, len(f.rest)-2*orderedTail):])
+	check.RecordAddresses("addresses handed out", words, f.cidr, slices.Concat(f.bulk, f.rest), len(f.bulk))
 	return f
 }
 

@@ -1,0 +1,97 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/report/bundle"
+)
+
+func newReport() *cobra.Command {
+	cmd := &cobra.Command{
+		Use:   "report",
+		Short: "render, compare and verify reports",
+		Args:  noArguments,
+		RunE: func(*cobra.Command, []string) error {
+			return usage("name what is to be done: `conformance report --help` shows it")
+		},
+	}
+	cmd.AddCommand(newReportRender(), newReportDiff(), newReportVerify())
+	return cmd
+}
+
+func newReportRender() *cobra.Command {
+	var formats []string
+	var to string
+	cmd := &cobra.Command{
+		Use:   "render DIR",
+		Short: "render a report.json as a page, Markdown, YAML and JUnit",
+		Long: `Render a report as other files: a page for people (html), Markdown for a pull request (md), the summary that vendors submit (yaml), and JUnit.
+DIR is the folder of a run, or a report.json. The results of a run that ended without a report become one.`,
+		Example: `  conformance report render conformance-report
+  conformance report render conformance-report --format html,md --to public`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 {
+				return usage("name one folder of a run, or a report.json")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			faces, err := facesOf(formats)
+			if err != nil {
+				return err
+			}
+			r, err := report.Open(args[0])
+			if err != nil {
+				return usage("%w", err)
+			}
+			if to == "" {
+				to = args[0]
+				if info, err := os.Stat(to); err == nil && !info.IsDir() {
+					to = filepath.Dir(to)
+				}
+			}
+			if err := report.CheckFolder(to); err != nil {
+				return usage("%w", errors.New(strings.ReplaceAll(err.Error(), "--report-dir", "--to")))
+			}
+			paths, err := r.WriteFaces(to, faces...)
+			if err == nil && bundle.Is(to) {
+				err = bundle.Sum(to)
+			}
+			if err != nil {
+				return harness("%w", err)
+			}
+			fmt.Fprintln(cmd.OutOrStdout(), strings.Join(paths, "\n"))
+			return nil
+		},
+	}
+	cmd.Flags().StringSliceVar(&formats, "format", nil, "html, md, yaml, junit (default all)")
+	cmd.Flags().StringVar(&to, "to", "", "folder to write to (default that of the report)")
+	return cmd
+}
+
+func facesOf(formats []string) (faces []report.Face, err error) {
+	if len(formats) == 0 {
+		return report.Faces, nil
+	}
+	var names []string
+	byName := map[string]report.Face{}
+	for _, f := range report.Faces {
+		names = append(names, f.Name)
+		byName[f.Name] = f
+	}
+	for _, name := range formats {
+		f, known := byName[name]
+		if !known {
+			return nil, usage("--format %s: there are %s", name, strings.Join(names, ", "))
+		}
+		faces = append(faces, f)
+	}
+	return faces, nil
+}

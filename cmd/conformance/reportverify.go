@@ -1,0 +1,101 @@
+package main
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/report/bundle"
+	"github.com/service-conformance/conformance/framework/runner"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+func newReportVerify() *cobra.Command {
+	against := ""
+	cmd := &cobra.Command{
+		Use:   "verify BUNDLE...",
+		Short: "verify bundles that `conformance certify` has made: sums, schema, verdicts, completeness",
+		Long: `Verify bundles that ` + "`conformance certify`" + ` has made, as folders or .tar.gz: every file has its digest, the report follows its schema, each verdict
+follows from its check and the summary from the verdicts, nothing claimed was left out, and the catalogue is that of this program. One line tells each
+finding. Exit code 0: sound, whatever the verdict on the implementation; 1: there are findings.`,
+		Example: `  conformance report verify example-proxy-1.2.0.tar.gz
+  conformance report verify submitted/ --against repeated/`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return usage("name a bundle: a folder, or a .tar.gz")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			out := cmd.OutOrStdout()
+			var other *report.Report
+			if against != "" {
+				files, err := bundle.Open(against)
+				if err != nil {
+					return usage("--against: %w", err)
+				}
+				r, findings := bundle.Verify(files, suiteOfProgram())
+				if len(findings) > 0 {
+					return usage("--against %s: %s", against, findings[0])
+				}
+				other = r
+			}
+			all := 0
+			for _, name := range args {
+				files, err := bundle.Open(name)
+				if err != nil {
+					return usage("%w", err)
+				}
+				r, findings := bundle.Verify(files, suiteOfProgram())
+				if other != nil && r != nil {
+					for _, difference := range bundle.Compare(r, other) {
+						findings = append(findings, "differs from "+against+": "+difference)
+					}
+				}
+				for _, finding := range findings {
+					fmt.Fprintf(out, "%s: %s\n", name, finding)
+				}
+				if all += len(findings); len(findings) == 0 {
+					fmt.Fprintf(out, "%s: sound; %s: %s\n", name, r.Title(), r.VerdictLine())
+				}
+			}
+			if all > 0 {
+				return &exitError{code: report.ExitNonConformant}
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&against, "against", "", "bundle of another run of the same claim, which must have found the same")
+	return cmd
+}
+
+// suiteOfProgram is what bundles are verified by.
+func suiteOfProgram() bundle.Suite {
+	return bundle.Suite{
+		ReadClaim: func(data []byte) (bundle.Claim, error) {
+			i, err := parseImplementation(bundle.ImplementationFile, data)
+			if err != nil {
+				return bundle.Claim{}, err
+			}
+			return i.claim(), nil
+		},
+		Claims: func(c bundle.Claim, feature string) bool {
+			claims := runner.Selection{Features: c.Features}
+			for _, p := range c.Profiles {
+				claims.Profiles = append(claims.Profiles, spec.Profile(p))
+			}
+			return claims.Claims(feature)
+		},
+		Checks: func(s *report.Selection) (names []string) {
+			runner.Plan(runner.Selection{Slow: s.Slow, Features: s.Features, Profiles: s.Profiles, ServiceCIDRs: s.ServiceCIDRs})
+			for _, d := range check.Declarations() {
+				if d.Runs > 0 {
+					names = append(names, d.Name)
+				}
+			}
+			return names
+		},
+	}
+}

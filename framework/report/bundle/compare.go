@@ -1,0 +1,33 @@
+package bundle
+
+import (
+	"fmt"
+	"reflect"
+
+	"github.com/service-conformance/conformance/framework/report"
+)
+
+// Compare finds what keeps two reports from being runs of the same claim with the same outcome: a reviewer who repeats a run sees by it whether he saw the same.
+func Compare(a, b *report.Report) (findings []string) {
+	find := func(format string, args ...any) { findings = append(findings, printable(fmt.Sprintf(format, args...))) }
+	same := func(what string, x, y any) {
+		if !reflect.DeepEqual(x, y) {
+			find("%s: %v and %v", what, x, y)
+		}
+	}
+	same("submitters", a.Submitter, b.Submitter)
+	same("catalogues", a.Catalogue, b.Catalogue)
+	same("control planes", a.Candidate.Implementation+" "+a.Candidate.Version, b.Candidate.Implementation+" "+b.Candidate.Version)
+	same("service proxies", a.Candidate.DataPlane.String(), b.Candidate.DataPlane.String())
+	same("proxy modes", a.Candidate.ProxyMode, b.Candidate.ProxyMode)
+	same("declarations", a.Candidate.Declarations, b.Candidate.Declarations)
+	if a.Selection != nil && b.Selection != nil {
+		same("features", a.Selection.Features, b.Selection.Features)
+		same("profiles", a.Selection.Profiles, b.Selection.Profiles)
+		same("slow checks", a.Selection.Slow, b.Selection.Slow)
+	}
+	for _, c := range report.Changes(a, b) {
+		find("%s is %s and %s", c.Requirement, c.Old, c.New)
+	}
+	return findings
+}

@@ -1,0 +1,229 @@
+package report
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+//go:embed page/report.html page/page.css page/report.js
+var pageFiles embed.FS
+
+// page is the template of report.html, with style and script in it: the page asks for nothing.
+var page = sync.OnceValues(func() (*template.Template, error) {
+	css, err := pageFiles.ReadFile("page/page.css")
+	if err != nil {
+		return nil, err
+	}
+	js, err := pageFiles.ReadFile("page/report.js")
+	if err != nil {
+		return nil, err
+	}
+	text, err := pageFiles.ReadFile("page/report.html")
+	if err != nil {
+		return nil, err
+	}
+	// The lines of the template are for its authors: no text goes over the end of one.
+	lines := strings.Split(string(text), "\n")
+	return template.New("report.html").Funcs(template.FuncMap{
+		"css":  func() template.CSS { return template.CSS(css) },
+		"js":   func() template.JS { return template.JS(js) },
+		"time": func(s float64) string { return fmt.Sprintf("%.2f s", s) },
+		"join": func(texts []string) string { return strings.Join(texts, ", ") },
+	}).Parse(strings.Join(lines, ""))
+})
+
+// pageView is what the page shows.
+type pageView struct {
+	*Report
+	Name         string
+	Words        string
+	Class        string
+	Red          []spec.ID
+	Facts        []fact
+	Suites       []string
+	Features     []string
+	Verdicts     []string
+	Requirements []requirementView
+	Histogram    *histogram
+}
+
+type fact struct{ Name, Value string }
+
+// requirementView is a requirement with its checks.
+type requirementView struct {
+	RequirementVerdict
+	Class      string
+	Words      string
+	Suite      string
+	Feature    string
+	Statement  string
+	Notes      string
+	Sources    []spec.Reference
+	Deviations []spec.Deviation
+	Checks     []checkView
+}
+
+// checkView is a check under a requirement. Whole is false where the check is shown in full under another one, Under.
+type checkView struct {
+	*CheckVerdict
+	Class string
+	Words string
+	Title string
+	Known string
+	Whole bool
+	Under spec.ID
+	Said  string
+	Times string
+	Graph *graph
+	Bands []bandPicture
+}
+
+// classes are the style classes of verdicts.
+var classes = map[check.Verdict]string{
+	check.Conformant: "good", check.NonConformant: "bad", check.Blocked: "blocked", check.Unknown: "unknown", check.NotApplicable: "na", InPart: "good", AsExpected: "known", Unlisted: "bad",
+}
+
+func classOf(v check.Verdict, known bool) (class, words string) {
+	if known {
+		return "known", "known deviation"
+	}
+	return classes[v], string(v)
+}
+
+// HTML renders the report as one page that holds everything it needs. Text of the candidate is escaped by html/template.
+func (r *Report) HTML() ([]byte, error) {
+	t, err := page()
+	if err != nil {
+		return nil, err
+	}
+	v := pageView{Report: r, Name: r.Title(), Red: r.reds(), Words: r.Sentence(), Class: classes[r.Verdict], Facts: r.facts(), Histogram: r.histogram()}
+	of := map[spec.ID][]*CheckVerdict{}
+	for i := range r.Checks {
+		c := &r.Checks[i]
+		for _, id := range c.Requirements {
+			of[id] = append(of[id], c)
+		}
+	}
+	for _, verdict := range r.Requirements {
+		q := requirementView{RequirementVerdict: verdict, Suite: "unknown", Feature: "unknown"}
+		q.Class, q.Words = classOf(verdict.Verdict, verdict.KnownDeviation)
+		if known := spec.Default().Get(verdict.ID); known != nil {
+			q.Suite, q.Feature, q.Statement, q.Notes = string(known.Area), known.Feature, known.Statement, known.Notes
+			q.Sources, q.Deviations = spec.Default().References(known), known.Deviations
+		}
+		for _, c := range of[verdict.ID] {
+			q.Checks = append(q.Checks, r.checkView(c, verdict.ID))
+		}
+		slices.SortStableFunc(q.Checks, func(a, b checkView) int { return severity(b.Class) - severity(a.Class) })
+		v.Suites, v.Features, v.Verdicts = append(v.Suites, q.Suite), append(v.Features, q.Feature), append(v.Verdicts, q.Words)
+		v.Requirements = append(v.Requirements, q)
+	}
+	slices.SortStableFunc(v.Requirements, func(a, b requirementView) int { return severity(b.Class) - severity(a.Class) })
+	for _, names := range []*[]string{&v.Suites, &v.Features, &v.Verdicts} {
+		slices.Sort(*names)
+		*names = slices.Compact(*names)
+	}
+	var out bytes.Buffer
+	if err := t.Execute(&out, v); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
+}
+
+// severity orders classes: what needs somebody comes first.
+func severity(class string) int {
+	return slices.Index([]string{"na", "good", "known", "blocked", "unknown", "bad"}, class)
+}
+
+func (r *Report) checkView(c *CheckVerdict, id spec.ID) checkView {
+	_, title, _ := strings.Cut(c.Check, ": ")
+	x := checkView{CheckVerdict: c, Title: title, Under: c.home()}
+	x.Whole = x.Under == id
+	on := c.VerdictOn(id)
+	x.Class, x.Words = classOf(on, on == check.NonConformant && c.KnownDeviation != nil)
+	if !x.Whole {
+		return x
+	}
+	if c.KnownDeviation != nil {
+		x.Known = c.KnownDeviation.Reason
+	}
+	x.Times = timesOf(c.Convergence)
+	if c.Failure != nil {
+		x.Said = failureText(c)
+		x.Graph = graphOf(c.Failure.Cases)
+	}
+	for _, e := range c.Evidence {
+		if e.Addresses != nil {
+			x.Bands = append(x.Bands, bandsOf(e.Name, e.Addresses))
+		}
+	}
+	return x
+}
+
+// home is the requirement under which the check is shown in full: of those that it is worst for, the first.
+func (c *CheckVerdict) home() spec.ID {
+	home := c.Requirements[0]
+	for _, id := range c.Requirements[1:] {
+		if severity(classes[c.VerdictOn(id)]) > severity(classes[c.VerdictOn(home)]) {
+			home = id
+		}
+	}
+	return home
+}
+
+// timesOf are times to consistency in one line.
+func timesOf(all []check.Convergence) string {
+	var texts []string
+	for _, c := range all {
+		texts = append(texts, fmt.Sprintf("%s: %.2f s", c.What, c.Seconds))
+	}
+	return strings.Join(texts, "; ")
+}
+
+// reds are the requirements that the failures go back to.
+func (r *Report) reds() (ids []spec.ID) {
+	for _, root := range r.Roots {
+		ids = append(ids, root.Requirement)
+	}
+	return ids
+}
+
+// facts are what identifies the run.
+func (r *Report) facts() (all []fact) {
+	add := func(name, value string) {
+		if value != "" {
+			all = append(all, fact{name, value})
+		}
+	}
+	c := &r.Candidate
+	if s := r.Submitter; s != nil {
+		add("organization", s.Organization)
+		add("project", strings.TrimSpace(s.Project+" "+s.Version))
+		add("address", s.URL)
+		add("contact", strings.Join(s.Contact, ", "))
+	}
+	add("control plane", strings.TrimSpace(c.Implementation+" "+c.Version))
+	add("service proxy", c.DataPlane.String())
+	add("proxy mode", c.ProxyMode)
+	add("tier", c.Tier)
+	for _, name := range []string{"etcd", "go", "kernel"} {
+		add(name, c.Components[name])
+	}
+	add("suite", r.SuiteVersion)
+	add("started", r.Started.Format("2006-01-02 15:04:05 MST"))
+	add("duration", fmt.Sprintf("%.1f s", r.Seconds))
+	add("seed", fmt.Sprint(r.Seed))
+	if s := r.Selection; s != nil && len(s.Arguments) > 0 {
+		add("command", "conformance "+strings.Join(s.Arguments, " "))
+	}
+	add("catalogue", r.Catalogue)
+	return all
+}

@@ -1,0 +1,29 @@
+package spec
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"io/fs"
+	"sync"
+
+	"github.com/service-conformance/conformance/fixtures"
+)
+
+// Digest is the SHA-256 digest of the embedded catalogue, "sha256:…": of the names and contents of its files. Two programs with the same digest judge by the same
+// requirements. Safe for concurrent use.
+var Digest = sync.OnceValue(func() string {
+	names, err := fs.Glob(fixtures.Spec, "spec/*.yaml")
+	h := sha256.New()
+	for _, name := range names {
+		data, readErr := fs.ReadFile(fixtures.Spec, name)
+		if err == nil {
+			err = readErr
+		}
+		fmt.Fprintf(h, "%s %d\n", name, len(data))
+		h.Write(data)
+	}
+	if err != nil {
+		panic(fmt.Sprintf("embedded specification: %v", err))
+	}
+	return fmt.Sprintf("sha256:%x", h.Sum(nil))
+})
