@@ -26,7 +26,11 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 	t.Setenv("SONOBUOY_RESULTS_DIR", "/nonexistent")
 	for name, text := range map[string]string{
 		"empty": "", "file": "", "junk.yaml": "{", "expired.yaml": "deviations: [{requirement: alloc-unique}]", "wrong.yaml": "name: x\nfeatures: [Teleport]\n",
+		"vendor.yaml": claimOfTests, "foreign.json": `{"kind":"ConformanceReport"}`, "partial/results.partial.jsonl": "{", "sound/report.json": `{"schemaVersion":1}`,
 	} {
+		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
+			t.Fatal(err)
+		}
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}

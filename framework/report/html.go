@@ -135,7 +135,7 @@ func (r *Report) HTML() ([]byte, error) {
 	if err := t.Execute(&out, v); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return []byte(printable(out.String())), nil
 }
 
 // severity orders classes: what needs somebody comes first.

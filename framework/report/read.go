@@ -150,7 +150,7 @@ func (r *Report) Problems() (problems []error) {
 		{"the time to consistency", r.TimeToConsistency, again.TimeToConsistency},
 	} {
 		if is, ought := asJSON(part.is), asJSON(part.ought); !bytes.Equal(is, ought) {
-			bad("%s do not follow from the checks: %s", part.what, difference(is, ought))
+			bad("%s: not what follows from the checks: %s", part.what, difference(is, ought))
 		}
 	}
 	return problems

@@ -163,7 +163,7 @@ func TestFolderKeepsResultsOfACrashAndReplacesThemWhenDone(t *testing.T) {
 	for _, e := range entries {
 		names = append(names, e.Name())
 	}
-	if strings.Join(names, " ") != JUnitFile+" "+JSONFile {
+	if strings.Join(names, " ") != strings.Join([]string{JUnitFile, HTMLFile, JSONFile, MarkdownFile, YAMLFile}, " ") {
 		t.Errorf("files: %v", names)
 	}
 }
