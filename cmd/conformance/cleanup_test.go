@@ -3,6 +3,7 @@ package main
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -20,7 +21,6 @@ func TestCleanupRemovesWhatARunLeft(t *testing.T) {
 	if _, err := s.admin.CoreV1().Namespaces().Create(t.Context(), left, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	t.Setenv("TMPDIR", t.TempDir()) // what killed runs of this machine have left is not for a test to remove
 	stdout, stderr, code := conformance(t, t.TempDir(), "cleanup", "--kubeconfig", s.kubeconfig)
 	if code != 0 || stdout != "namespace conformance-left\n1 namespaces removed\n" {
 		t.Errorf("exit code %d, %q %q", code, stdout, stderr)
@@ -33,9 +33,34 @@ func TestCleanupOfABrokenServerIsNoWrongUsage(t *testing.T) {
 	defer server.Close()
 	kubeconfig := filepath.Join(t.TempDir(), "kubeconfig")
 	writeKubeconfig(t, kubeconfig, server.URL)
-	t.Setenv("TMPDIR", t.TempDir()) // what killed runs of this machine have left is not for a test to remove
 	stdout, stderr, code := conformance(t, t.TempDir(), "cleanup", "--kubeconfig", kubeconfig)
 	if code != report.ExitHarness || stdout != "" || !strings.Contains(stderr, "list the namespaces of runs") {
 		t.Errorf("exit code %d, %q %q", code, stdout, stderr)
+	}
+}
+
+// TestClustersThatNoEngineCanDeleteAreToldByCleanupAlone demands that runs which need no engine do not speak of what a killed run of tier kind has left.
+func TestClustersThatNoEngineCanDeleteAreToldByCleanupAlone(t *testing.T) {
+	temp := t.TempDir()
+	folder := filepath.Join(temp, "conformance-kind-1")
+	if err := os.Mkdir(folder, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for _, file := range []string{".owner", "conformance-left-1.yaml"} {
+		if err := os.WriteFile(filepath.Join(folder, file), nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	env := []string{"TMPDIR=" + temp, "PATH=" + t.TempDir(), "HOME=" + t.TempDir()}
+	stdout, stderr, code := conformanceWith(t, temp, env, "run", "--focus", "alloc-dynamic-assigned", "--report-dir", t.TempDir())
+	if code != report.ExitConformant || stderr != "" {
+		t.Errorf("run: exit code %d, %q %q", code, stdout, stderr)
+	}
+	stdout, stderr, code = conformanceWith(t, temp, env, "cleanup")
+	if code != report.ExitHarness || !strings.Contains(stderr, "conformance-left-1") {
+		t.Errorf("cleanup: exit code %d, %q %q", code, stdout, stderr)
+	}
+	if _, err := os.Stat(folder); err != nil {
+		t.Error(err)
 	}
 }

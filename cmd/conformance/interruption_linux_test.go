@@ -280,7 +280,7 @@ func TestAKilledRunLeavesNoProcessAndCleanupTheRest(t *testing.T) {
 	r.awaitLine(" checks, suite ")
 	r.awaitProcesses(5) // the workers
 	r.signal(syscall.SIGKILL)
-	stdout, stderr, code := conformanceWith(t, []string{"TMPDIR=" + r.temp()}, "cleanup")
+	stdout, stderr, code := conformanceWith(t, r.dir, []string{"TMPDIR=" + r.temp()}, "cleanup")
 	if code != report.ExitConformant || !strings.Contains(stdout, "folder "+filepath.Join(r.temp(), "conformance-workers-")) {
 		t.Errorf("exit code %d, %q %q", code, stdout, stderr)
 	}
@@ -303,15 +303,4 @@ func TestAProgramThatEndsIsInTheReport(t *testing.T) {
 		!strings.Contains(string(junit), ended.Program+" runs until the end") || !strings.Contains(stdout, "ended by itself  "+ended.Program) {
 		t.Errorf("%v %v, %+v, log %q\n%s\n%s", err, errJUnit, ended, log, stdout, junit)
 	}
-}
-
-// conformanceWith runs the program with further variables in its environment.
-func conformanceWith(t *testing.T, env []string, args ...string) (stdout, stderr string, code int) {
-	t.Helper()
-	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
-	cmd.Env = append(append(os.Environ(), asProgram+"=1"), env...)
-	var out, errs bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &errs
-	_ = cmd.Run()
-	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
 }

@@ -1,8 +1,7 @@
 package main
 
 import (
-	"fmt"
-	"os"
+	"errors"
 	"slices"
 
 	"github.com/service-conformance/conformance/framework/lab"
@@ -10,10 +9,9 @@ import (
 )
 
 // removeLeft removes the temporary files, and ends the processes, that killed runs of this user have left on this machine. It returns the paths of what it removed.
-func removeLeft() []string {
+// Clusters of tier kind stay while no Docker engine answers; the error tells of them, and only who needs an engine, or cleans up, is to say so.
+func removeLeft() ([]string, error) {
 	removed, err := lab.Sweep()
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "conformance: remove what an earlier run left:", err)
-	}
-	return slices.Concat(removed, scratch.Sweep())
+	more, left := scratch.Sweep()
+	return slices.Concat(removed, more), errors.Join(err, left)
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -34,9 +35,16 @@ const asProgram = "CONFORMANCE_TEST_AS_PROGRAM"
 // conformance runs the program in a folder and returns what it printed and its exit code.
 func conformance(t *testing.T, dir string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
+	env := []string{"HOME=" + dir, "XDG_CACHE_HOME=" + filepath.Join(dir, "cache"), "TMPDIR=" + temporaryFolder(t)}
+	return conformanceWith(t, dir, env, args...)
+}
+
+// conformanceWith is conformance with an environment beside that of the test.
+func conformanceWith(t *testing.T, dir string, env []string, args ...string) (stdout, stderr string, code int) {
+	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), asProgram+"=1", "HOME="+dir, "XDG_CACHE_HOME="+filepath.Join(dir, "cache"))
+	cmd.Env = slices.Concat(os.Environ(), []string{asProgram + "=1"}, env)
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	err := cmd.Run()
@@ -44,6 +52,18 @@ func conformance(t *testing.T, dir string, args ...string) (stdout, stderr strin
 		t.Fatal(err)
 	}
 	return out.String(), errs.String(), cmd.ProcessState.ExitCode()
+}
+
+// temporaryFolder is one for the temporary files of a program: what killed runs have left on this machine is none of its business. Its path is short, as those of
+// sockets must be.
+func temporaryFolder(t *testing.T) string {
+	t.Helper()
+	path, err := os.MkdirTemp("", "t")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(path) })
+	return path
 }
 
 func TestRunReportsAndExitsByVerdict(t *testing.T) {

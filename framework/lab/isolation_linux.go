@@ -46,7 +46,7 @@ func Isolate(signals <-chan os.Signal) (code int, err error) {
 	}
 	if err != nil {
 		err = errors.Join(fmt.Errorf("the process in namespaces of its own ended: %w", err), sweep(os.TempDir()))
-		scratch.Sweep()
+		_, _ = scratch.Sweep()
 	}
 	return 0, err
 }
@@ -64,7 +64,7 @@ func abandonIsolated() {
 		_ = ProcessIdentity{p.Pid, started}.end((*os.Process).Kill)
 	}
 	_ = sweep(os.TempDir())
-	scratch.Sweep()
+	_, _ = scratch.Sweep()
 }
 
 // passSignals passes signals on to a process until it has ended.

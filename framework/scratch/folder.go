@@ -61,7 +61,9 @@ func Abandon() {
 func New(kind string) (*Folder, error) { return newFolder(os.TempDir(), kind) }
 
 func newFolder(parent, kind string) (*Folder, error) {
-	sweep(parent, kind)
+	if _, err := sweep(parent, kind); err != nil {
+		fmt.Fprintf(os.Stderr, "what a killed run has left could not be removed, the next start tries again: %v\n", err)
+	}
 	path, err := os.MkdirTemp(parent, prefix+kind+"-")
 	if err != nil {
 		return nil, err
@@ -95,15 +97,16 @@ func (f *Folder) Keep() error {
 	return nil
 }
 
-// Sweep removes the folders of every kind that processes of this user left behind, and returns their paths.
-func Sweep() (removed []string) { return sweep(os.TempDir(), "*") }
+// Sweep removes the folders of every kind that processes of this user left behind, and returns their paths. The error tells what OnSweep could not remove.
+func Sweep() (removed []string, err error) { return sweep(os.TempDir(), "*") }
 
 // sweep removes folders without an owner. What cannot be removed waits for the next start; a folder without an owner file is being made, or kept.
-func sweep(parent, kind string) (removed []string) {
+func sweep(parent, kind string) (removed []string, err error) {
 	paths, err := filepath.Glob(filepath.Join(parent, prefix+kind+"-*"))
 	if err != nil {
-		return nil
+		return nil, err
 	}
+	var errs []error
 	for _, path := range paths {
 		file := filepath.Join(path, ownerFile)
 		if info, err := os.Lstat(path); err != nil || !info.IsDir() || !OwnedByUser(info) {
@@ -118,7 +121,7 @@ func sweep(parent, kind string) (removed []string) {
 		}
 		if left := leftOf(path); left != nil {
 			if err := left(path); err != nil {
-				fmt.Fprintf(os.Stderr, "what a killed run has left could not be removed, the next start tries again: %v\n", err)
+				errs = append(errs, err)
 				owner.Unlock()
 				continue
 			}
@@ -126,5 +129,5 @@ func sweep(parent, kind string) (removed []string) {
 		(&Folder{path, owner}).Remove()
 		removed = append(removed, path)
 	}
-	return removed
+	return removed, errors.Join(errs...)
 }

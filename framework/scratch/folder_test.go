@@ -115,11 +115,11 @@ func TestWhatAFolderTellsOfIsRemovedFirst(t *testing.T) {
 	}
 	live.Delete(f)
 	f.owner.Unlock() // as if the process had ended
-	if removed := sweep(parent, "*"); len(removed) > 0 || len(told) != 1 || told[0] != f.Path {
-		t.Errorf("removed %v, told %v", removed, told)
+	if removed, err := sweep(parent, "*"); len(removed) > 0 || !errors.Is(err, fails) || len(told) != 1 || told[0] != f.Path {
+		t.Errorf("removed %v, %v, told %v", removed, err, told)
 	}
 	fails = nil
-	if removed := sweep(parent, "*"); len(removed) != 1 || len(told) != 2 {
-		t.Errorf("removed %v, told %v", removed, told)
+	if removed, err := sweep(parent, "*"); len(removed) != 1 || err != nil || len(told) != 2 {
+		t.Errorf("removed %v, %v, told %v", removed, err, told)
 	}
 }

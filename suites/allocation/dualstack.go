@@ -84,9 +84,7 @@ var _ = ginkgo.Describe("dual-stack allocation", func() {
 
 	check.It(spec.AllocRefusedDualStackCreateLeaksNothing, "leaves both addresses free when the create is refused for another reason", check.DualStack(),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			ips := []string{
-				freeAddressOf(ctx, cp, cp.CIDRs()[0], check.WithFamilies(cp.PrimaryFamily())), freeAddressOf(ctx, cp, cp.CIDRs()[1], check.WithFamilies(cp.OtherFamily())),
-			}
+			ips := []string{freeAddressOf(ctx, cp, cp.CIDRs()[0]), freeAddressOf(ctx, cp, cp.CIDRs()[1])}
 			both := []check.ServiceOption{check.WithPolicy(corev1.IPFamilyPolicyRequireDualStack), check.WithClusterIPs(ips...)}
 			Expect(cp.Create(ctx, check.Service("refused", append(both, onNodePort(80))...))).NotTo(check.BeAccepted())
 			Expect(cp.Create(ctx, check.Service("next", both...))).To(check.BeAccepted())
