@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: conformance build test lab lab-proxy lab-stays lab-surroundings candidates-kine kind lab-repeat selftest verify generate fuzz bench lint cross release clean
+.PHONY: conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest verify generate fuzz bench lint cross release clean
 
 ## conformance: build, run everything on the reference, print the verdict and where the reports are
 conformance: build
@@ -37,6 +37,10 @@ lab-stays: build
 SURROUNDINGS ?= silent,resetting,accepting
 lab-surroundings: build
 	go run ./hack/labrepeat -each surroundings=$(SURROUNDINGS) $(BIN) run --tier lab --suite proxy --proxy-mode $(PROXY_MODE)
+
+## page: the HTML page of a report in a real browser (needs Chromium and npm)
+page: build
+	hack/page.sh $(REPORT_DIR)/pages
 
 ## candidates-kine: allocation and apischema on the real API server with kine and SQLite for etcd; fails on any other deviation than on etcd (needs a C compiler)
 candidates-kine:

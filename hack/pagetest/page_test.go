@@ -1,0 +1,255 @@
+// Package pagetest looks at rendered pages in a real browser. It is a module of its own, so that the program does not depend on what drives the browser.
+// `make page` renders the pages and runs it.
+package pagetest
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+)
+
+// view is how somebody looks at a page.
+type view struct {
+	name   string
+	width  int64
+	height int64
+	scheme string
+}
+
+var views = []view{{"desktop-light", 1200, 900, "light"}, {"desktop-dark", 1200, 900, "dark"}, {"phone-light", 360, 740, "light"}, {"phone-dark", 360, 740, "dark"}}
+
+// folder is a variable of the environment that `make page` sets.
+func folder(t *testing.T, variable string) string {
+	t.Helper()
+	dir := os.Getenv(variable)
+	if dir == "" {
+		t.Fatalf("%s is not set: run make page", variable)
+	}
+	return dir
+}
+
+// chromium is the one browser of all tests; a test has a tab.
+var chromium context.Context
+
+func TestMain(m *testing.M) {
+	options := append(slices.Clone(chromedp.DefaultExecAllocatorOptions[:]), chromedp.NoSandbox, chromedp.WSURLReadTimeout(time.Minute))
+	allocator, stop := chromedp.NewExecAllocator(context.Background(), options...)
+	var end context.CancelFunc
+	chromium, end = chromedp.NewContext(allocator)
+	if err := chromedp.Run(chromium); err != nil {
+		fmt.Fprintln(os.Stderr, "start Chromium, which must be installed:", err)
+		os.Exit(1)
+	}
+	code := m.Run()
+	end()
+	stop()
+	os.Exit(code)
+}
+
+// tab opens a tab of the browser for a test.
+func tab(t *testing.T) context.Context {
+	t.Helper()
+	ctx, cancel := chromedp.NewContext(chromium)
+	t.Cleanup(cancel)
+	ctx, cancel = context.WithTimeout(ctx, 3*time.Minute)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+// open shows a page and returns what it asked the network for and what went wrong in it, as far as it is known when they are called.
+func open(t *testing.T, ctx context.Context, v view, url string) (requests, errors func() []string) {
+	t.Helper()
+	var mu sync.Mutex
+	var asked, wrong []string
+	chromedp.ListenTarget(ctx, func(event any) {
+		mu.Lock()
+		defer mu.Unlock()
+		switch e := event.(type) {
+		case *network.EventRequestWillBeSent:
+			asked = append(asked, e.Request.URL)
+		case *runtime.EventExceptionThrown:
+			wrong = append(wrong, e.ExceptionDetails.Error())
+		case *log.EventEntryAdded:
+			if e.Entry.Level == log.LevelError || e.Entry.Level == log.LevelWarning {
+				wrong = append(wrong, e.Entry.Text)
+			}
+		}
+	})
+	err := chromedp.Run(ctx, network.Enable(), log.Enable(), chromedp.EmulateViewport(v.width, v.height),
+		emulation.SetEmulatedMedia().WithFeatures([]*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: v.scheme}}),
+		chromedp.Navigate(url), chromedp.WaitReady("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := func(all *[]string) func() []string {
+		return func() []string { mu.Lock(); defer mu.Unlock(); return slices.Clone(*all) }
+	}
+	return copied(&asked), copied(&wrong)
+}
+
+// evaluate returns what a script gives.
+func evaluate[T any](t *testing.T, ctx context.Context, script string) (value T) {
+	t.Helper()
+	if err := chromedp.Run(ctx, chromedp.Evaluate(script, &value)); err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return value
+}
+
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	all := map[string]string{}
+	dir := folder(t, "PAGES")
+	found, err := filepath.Glob(filepath.Join(dir, "*", "report.html"))
+	if err != nil || len(found) == 0 {
+		t.Fatalf("no pages in %s: %v", dir, err)
+	}
+	for _, path := range found {
+		all[filepath.Base(filepath.Dir(path))] = "file://" + path
+	}
+	return all
+}
+
+func TestPagesAskForNothingFitTheScreenAndHaveNoErrors(t *testing.T) {
+	for name, url := range pages(t) {
+		for _, v := range views {
+			t.Run(name+"/"+v.name, func(t *testing.T) {
+				ctx := tab(t)
+				requests, wrong := open(t, ctx, v, url)
+				if title := evaluate[string](t, ctx, "document.querySelector('h1').textContent"); title == "" {
+					t.Error("the page has no title")
+				}
+				if wide := evaluate[int64](t, ctx, "document.documentElement.scrollWidth"); wide > v.width {
+					t.Errorf("the page is %d wide on a screen of %d", wide, v.width)
+				}
+				back := evaluate[string](t, ctx, "getComputedStyle(document.body).backgroundColor")
+				if dark := back == "rgb(13, 17, 23)"; dark != (v.scheme == "dark") {
+					t.Errorf("the background is %s in scheme %s", back, v.scheme)
+				}
+				for _, r := range requests() {
+					if r != url && !strings.HasPrefix(r, "data:") {
+						t.Errorf("the page asks for %s", r)
+					}
+				}
+				if all := wrong(); len(all) > 0 {
+					t.Errorf("errors: %q", all)
+				}
+				if dir := os.Getenv("SCREENSHOTS"); dir != "" {
+					var picture []byte
+					if err := chromedp.Run(ctx, chromedp.CaptureScreenshot(&picture)); err != nil {
+						t.Fatal(err)
+					}
+					if err := os.WriteFile(filepath.Join(dir, fmt.Sprintf("report-%s-%s.png", name, v.name)), picture, 0o644); err != nil {
+						t.Fatal(err)
+					}
+				}
+			})
+		}
+	}
+}
+
+func TestFiltersAreInTheAddress(t *testing.T) {
+	url := pages(t)["faulty"]
+	ctx := tab(t)
+	_, wrong := open(t, ctx, views[0], url)
+	shown := func() int { return evaluate[int](t, ctx, "document.querySelectorAll('.req:not([hidden])').length") }
+	all := shown()
+	choose := func(field, value string) {
+		evaluate[bool](t, ctx, fmt.Sprintf(`(() => { const f = document.querySelector('[name=%s]'); f.value = %q; f.dispatchEvent(new Event('input', {bubbles: true})); return true })()`, field, value))
+	}
+	choose("verdict", "non-conformant")
+	red := shown()
+	if red == 0 || red >= all {
+		t.Errorf("%d of %d requirements are non-conformant", red, all)
+	}
+	choose("text", "affinity")
+	both := shown()
+	address := evaluate[string](t, ctx, "location.href")
+	if !strings.HasSuffix(address, "#verdict=non-conformant&text=affinity") || both == 0 || both >= red {
+		t.Errorf("%s shows %d of %d", address, both, red)
+	}
+	if said := evaluate[string](t, ctx, "document.getElementById('count').textContent"); said != fmt.Sprintf("%d of %d requirements", both, all) {
+		t.Errorf("the page says %q", said)
+	}
+	// Who is sent the address sees the same.
+	other := tab(t)
+	open(t, other, views[0], address)
+	if n := evaluate[int](t, other, "document.querySelectorAll('.req:not([hidden])').length"); n != both {
+		t.Errorf("the address shows %d requirements elsewhere, %d here", n, both)
+	}
+	evaluate[bool](t, ctx, "(document.querySelector('button[type=reset]').click(), true)")
+	if err := chromedp.Run(ctx, chromedp.Poll("document.querySelectorAll('.req:not([hidden])').length == "+fmt.Sprint(all), nil)); err != nil {
+		t.Errorf("after Clear: %v", err)
+	}
+	// A link to a requirement opens it.
+	evaluate[bool](t, ctx, "(location.hash = '#alloc-upper-band-first', true)")
+	if err := chromedp.Run(ctx, chromedp.Poll("document.getElementById('alloc-upper-band-first').open", nil), chromedp.WaitVisible("#alloc-upper-band-first svg.bands")); err != nil {
+		t.Errorf("a link to a requirement: %v", err)
+	}
+	if all := wrong(); len(all) > 0 {
+		t.Errorf("errors: %q", all)
+	}
+	if broken := evaluate[[]string](t, ctx, "[...document.querySelectorAll('a[href^=\"#\"]')].map(a => a.getAttribute('href').slice(1)).filter(id => !document.getElementById(id))"); len(broken) > 0 {
+		t.Errorf("links that lead nowhere: %q", broken)
+	}
+}
+
+// openSome opens some requirements of each kind with all that is in them, for what is closed is not looked at, and removes the others, which are alike: axe looks at
+// each element for itself, and at ten thousand for most of a minute.
+const openSome = `(() => {
+	const some = new Set(['bad', 'blocked', 'known', 'good', 'na'].flatMap(c => [...document.querySelectorAll('.req > summary .' + c)].slice(0, 6).map(s => s.closest('.req'))))
+	document.querySelectorAll('.req').forEach(r => some.has(r) || r.remove())
+	some.forEach(r => { r.open = true; r.querySelectorAll('details').forEach(d => d.open = true) })
+	document.querySelectorAll('main > section > details').forEach(d => d.open = true)
+	return some.size > 5
+})()`
+
+func TestPagesAreAccessible(t *testing.T) {
+	axe, err := os.ReadFile(filepath.Join(folder(t, "AXE"), "axe.min.js"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, url := range pages(t) {
+		for _, v := range views {
+			t.Run(name+"/"+v.name, func(t *testing.T) {
+				ctx := tab(t)
+				open(t, ctx, v, url)
+				if !evaluate[bool](t, ctx, openSome) {
+					t.Error("the page has fewer than six requirements")
+				}
+				evaluate[any](t, ctx, string(axe)+"; true")
+				var found string
+				if err := chromedp.Run(ctx, chromedp.Evaluate("axe.run().then(r => JSON.stringify(r.violations.map(v => ({id: v.id, impact: v.impact, help: v.help, nodes: v.nodes.slice(0, 3).map(n => n.html)}))))", &found,
+					func(p *runtime.EvaluateParams) *runtime.EvaluateParams { return p.WithAwaitPromise(true) })); err != nil {
+					t.Fatal(err)
+				}
+				var violations []struct {
+					ID, Impact, Help string
+					Nodes            []string
+				}
+				if err := json.Unmarshal([]byte(found), &violations); err != nil {
+					t.Fatal(err)
+				}
+				for _, violation := range violations {
+					t.Logf("%s (%s): %s %q", violation.ID, violation.Impact, violation.Help, violation.Nodes)
+					if violation.Impact == "serious" || violation.Impact == "critical" {
+						t.Errorf("%s", violation.ID)
+					}
+				}
+			})
+		}
+	}
+}
