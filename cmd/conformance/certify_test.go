@@ -27,10 +27,10 @@ contact: ["@example"]
 `
 
 // certified makes a bundle of the reference in a folder of its own and returns its path.
-func certified(t *testing.T, name string) string {
+func certified(t *testing.T, name string, more ...string) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "implementation.yaml"), []byte(claimOfTests), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, "implementation.yaml"), []byte(claimOfTests+strings.Join(more, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	stdout, stderr, code := conformance(t, dir, "certify", "--implementation", "implementation.yaml", "--out", name)
@@ -60,6 +60,42 @@ func TestABundleIsSoundAndSaysWhetherARepeatedRunSawTheSame(t *testing.T) {
 	stdout, _, code = conformance(t, dir, "report", "verify", one, "--against", other)
 	if code != report.ExitNonConformant || !strings.Contains(stdout, "differs from "+other) || !strings.Contains(stdout, "is conformant and non-conformant") {
 		t.Errorf("exit code %d\n%s", code, stdout)
+	}
+}
+
+// TestAClaimOfOneSuiteIsJudgedByItAlone demands that what is not about an implementation is neither judged nor missing.
+func TestAClaimOfOneSuiteIsJudgedByItAlone(t *testing.T) {
+	one := certified(t, "one", "suites: [apischema]")
+	stdout, stderr, code := conformance(t, t.TempDir(), "report", "verify", one)
+	if code != report.ExitConformant || !strings.Contains(stdout, ": sound; ") || strings.Contains(stdout, "in part") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
+	}
+	files, err := bundle.Open(one)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := report.Decode(files[report.JSONFile])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Verdict != check.Conformant || slices.ContainsFunc(r.Checks, func(c report.CheckVerdict) bool { return c.Suite != "apischema" }) {
+		t.Errorf("the verdict is %s, and checks of other suites ran", r.Verdict)
+	}
+}
+
+// TestABundleOfAnotherCatalogueOrProgramIsVerifiedAsFarAsThisOneCan demands a note on what is left to the program that made it.
+func TestABundleOfAnotherCatalogueOrProgramIsVerifiedAsFarAsThisOneCan(t *testing.T) {
+	files, err := bundle.Open(certified(t, "one"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite, err := suiteOfProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
+	suite.Program = "sha256:another"
+	if _, findings, notes := bundle.Verify(files, suite); len(findings) > 0 || len(notes) != 1 || !strings.Contains(notes[0], "rendered") {
+		t.Errorf("findings %q, notes %q", findings, notes)
 	}
 }
 
@@ -133,7 +169,10 @@ func TestEveryTamperedBundleIsRejected(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	suite := suiteOfProgram()
+	suite, err := suiteOfProgram()
+	if err != nil {
+		t.Fatal(err)
+	}
 	original := func() *report.Report {
 		r, err := report.Decode(sound[report.JSONFile])
 		if err != nil {
@@ -145,7 +184,7 @@ func TestEveryTamperedBundleIsRejected(t *testing.T) {
 	failing(red, 10)
 	redBundle := rebuilt(t, sound, red)
 	for name, files := range map[string]bundle.Files{"sound": sound, "sound, not conformant": redBundle} {
-		if _, findings := bundle.Verify(files, suite); len(findings) > 0 {
+		if _, findings, _ := bundle.Verify(files, suite); len(findings) > 0 {
 			t.Fatalf("%s: %q", name, findings)
 		}
 	}
@@ -235,6 +274,7 @@ func TestEveryTamperedBundleIsRejected(t *testing.T) {
 	edited("another level", func(r *report.Report) { r.Requirements[0].Level = spec.Should })
 	edited("focused", func(r *report.Report) { r.Selection.Focus = []string{"alloc-*"} })
 	edited("skipped", func(r *report.Report) { r.Selection.Skip = []string{"proxy-*"} })
+	edited("claims one suite", func(r *report.Report) { r.Selection.ClaimedSuites = []string{"allocation"} })
 	edited("one suite", func(r *report.Report) { r.Selection.Suites = []string{"allocation"} })
 	edited("shortened", func(r *report.Report) { r.Selection.MaxWaitSeconds = 3 })
 	edited("other expectations", func(r *report.Report) { r.Selection.Expectations = "mine.yaml" })
@@ -300,7 +340,7 @@ func TestEveryTamperedBundleIsRejected(t *testing.T) {
 		t.Errorf("only %d variants", len(variants))
 	}
 	for _, v := range variants {
-		_, findings := bundle.Verify(v.files, suite)
+		_, findings, _ := bundle.Verify(v.files, suite)
 		if len(findings) == 0 {
 			t.Errorf("%s: accepted", v.name)
 		}

@@ -28,9 +28,14 @@ type implementation struct {
 	Features []string
 	// Profiles are the profiles that it claims; empty claims all.
 	Profiles []spec.Profile
+	// Suites are the suites that are about it; empty are all.
+	Suites []string
 	// Declarations say what it does where the specification leaves room. They replace those of the candidate.
 	Declarations map[spec.Declarable]string
 }
+
+// suiteNames are the suites of this program.
+var suiteNames = []string{"allocation", "apischema", "proxy"}
 
 // declaredOf are the optional features that a declaration is about.
 var declaredOf = map[spec.Declarable]string{
@@ -165,6 +170,8 @@ func (i *implementation) read(root *yaml.Node) error {
 			for _, name := range names {
 				i.Profiles = append(i.Profiles, spec.Profile(name))
 			}
+		case "suites":
+			i.Suites, err = texts(value, "suite", suiteNames)
 		case "declarations":
 			i.Declarations = map[spec.Declarable]string{}
 			err = fields(value, "declarations", func(name, value *yaml.Node) error {
@@ -172,7 +179,7 @@ func (i *implementation) read(root *yaml.Node) error {
 				return i.declare(name, value)
 			})
 		default:
-			return wrong(key, "unknown field %q; there are organization, project, version, url, contact, name, controlPlane, dataPlane, features, profiles and declarations", key.Value)
+			return wrong(key, "unknown field %q; there are organization, project, version, url, contact, name, controlPlane, dataPlane, suites, features, profiles and declarations", key.Value)
 		}
 		return err
 	})
@@ -239,7 +246,7 @@ func (i *implementation) declare(name, value *yaml.Node) error {
 
 // claim is what reports of the implementation must follow.
 func (i *implementation) claim() bundle.Claim {
-	c := bundle.Claim{Features: i.Features}
+	c := bundle.Claim{Suites: i.Suites, Features: i.Features}
 	if i.Submitter != nil {
 		c.Submitter = *i.Submitter
 	}

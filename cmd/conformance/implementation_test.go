@@ -1,13 +1,17 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/reference"
+	"github.com/service-conformance/conformance/framework/runner"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -37,6 +41,7 @@ func TestAWrongImplementationFileSaysWhatIsWrong(t *testing.T) {
 		"declarations: {colour: red}":               `:1: there is no declaration "colour"`,
 		"title: x":                                  `:1: unknown field "title"`,
 		"name: x\nfeatures: [NodePort, Teleport]\n": `:2: there is no feature "Teleport"`,
+		"name: x\nsuites: [dns]\n":                  `:2: there is no suite "dns"`,
 		"name: x\n\nprofiles:\n- core\n- corr\n":    `:5: there is no profile "corr"`,
 		"features: [NodePort]\ndeclarations:\n  no-endpoints: drop\n  affinity-timer: fixed": `:4: affinity-timer is declared, but the feature SessionAffinity is not claimed`,
 		"profiles: [core]\ndeclarations: {node-port-loopback: served}":                       `:2: node-port-loopback is declared, but the feature NodePort is not claimed`,
@@ -77,5 +82,16 @@ func TestPartsAreNamedByThemselves(t *testing.T) {
 	what := declared{c, i}.Describe()
 	if what.Implementation != reference.Implementation || what.DataPlane != (candidate.Implementation{Name: "my-proxy", Version: "1.2.3"}) {
 		t.Errorf("described as %+v", what)
+	}
+}
+
+func TestAFileCanClaimEverySuiteThatHasChecks(t *testing.T) {
+	suites := map[string]bool{}
+	runner.Plan(runner.Selection{})
+	for _, d := range check.Declarations() {
+		suites[d.Suite] = true
+	}
+	if got := slices.Sorted(maps.Keys(suites)); !slices.Equal(got, suiteNames) {
+		t.Errorf("a file can claim %q; there are checks of %q", suiteNames, got)
 	}
 }

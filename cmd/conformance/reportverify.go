@@ -18,8 +18,8 @@ func newReportVerify() *cobra.Command {
 		Use:   "verify BUNDLE...",
 		Short: "verify bundles that `conformance certify` has made: sums, schema, verdicts, completeness",
 		Long: `Verify bundles that ` + "`conformance certify`" + ` has made, as folders or .tar.gz: every file has its digest, the report follows its schema, each verdict
-follows from its check and the summary from the verdicts, nothing claimed was left out, and the catalogue is that of this program. One line tells each
-finding. Exit code 0: sound, whatever the verdict on the implementation; 1: there are findings.`,
+follows from its check and the summary from the verdicts, nothing claimed was left out, and the catalogue is that of this program or a published one. One
+line tells each finding. A note tells what only the program that made the bundle can verify: its faces, and what belongs to an older catalogue. Exit code 0: sound, whatever the verdict on the implementation; 1: there are findings.`,
 		Example: `  conformance report verify example-proxy-1.2.0.tar.gz
   conformance report verify submitted/ --against repeated/`,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -30,13 +30,17 @@ finding. Exit code 0: sound, whatever the verdict on the implementation; 1: ther
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
 			out := cmd.OutOrStdout()
+			suite, err := suiteOfProgram()
+			if err != nil {
+				return harness("%w", err)
+			}
 			var other *report.Report
 			if against != "" {
 				files, err := bundle.Open(against)
 				if err != nil {
 					return usage("--against: %w", err)
 				}
-				r, findings := bundle.Verify(files, suiteOfProgram())
+				r, findings, _ := bundle.Verify(files, suite)
 				if len(findings) > 0 {
 					return usage("--against %s: %s", against, findings[0])
 				}
@@ -48,7 +52,7 @@ finding. Exit code 0: sound, whatever the verdict on the implementation; 1: ther
 				if err != nil {
 					return usage("%w", err)
 				}
-				r, findings := bundle.Verify(files, suiteOfProgram())
+				r, findings, notes := bundle.Verify(files, suite)
 				if other != nil && r != nil {
 					for _, difference := range bundle.Compare(r, other) {
 						findings = append(findings, "differs from "+against+": "+difference)
@@ -56,6 +60,9 @@ finding. Exit code 0: sound, whatever the verdict on the implementation; 1: ther
 				}
 				for _, finding := range findings {
 					fmt.Fprintf(out, "%s: %s\n", name, finding)
+				}
+				for _, note := range notes {
+					fmt.Fprintf(out, "%s: note: %s\n", name, note)
 				}
 				if all += len(findings); len(findings) == 0 {
 					fmt.Fprintf(out, "%s: sound; %s: %s\n", name, r.Title(), r.VerdictLine())
@@ -72,8 +79,10 @@ finding. Exit code 0: sound, whatever the verdict on the implementation; 1: ther
 }
 
 // suiteOfProgram is what bundles are verified by.
-func suiteOfProgram() bundle.Suite {
+func suiteOfProgram() (bundle.Suite, error) {
+	program, err := digestOfProgram()
 	return bundle.Suite{
+		Program: program,
 		ReadClaim: func(data []byte) (bundle.Claim, error) {
 			i, err := parseImplementation(bundle.ImplementationFile, data)
 			if err != nil {
@@ -81,15 +90,15 @@ func suiteOfProgram() bundle.Suite {
 			}
 			return i.claim(), nil
 		},
-		Claims: func(c bundle.Claim, feature string) bool {
-			claims := runner.Selection{Features: c.Features}
+		Claimed: func(c bundle.Claim) map[spec.ID]bool {
+			claims := runner.Selection{Features: c.Features, ClaimedSuites: c.Suites}
 			for _, p := range c.Profiles {
 				claims.Profiles = append(claims.Profiles, spec.Profile(p))
 			}
-			return claims.Claims(feature)
+			return claims.Claimed(check.Declarations())
 		},
 		Checks: func(s *report.Selection) (names []string) {
-			runner.Plan(runner.Selection{Slow: s.Slow, Features: s.Features, Profiles: s.Profiles, ServiceCIDRs: s.ServiceCIDRs})
+			runner.Plan(runner.Selection{Slow: s.Slow, Features: s.Features, Profiles: s.Profiles, ClaimedSuites: s.ClaimedSuites, ServiceCIDRs: s.ServiceCIDRs})
 			for _, d := range check.Declarations() {
 				if d.Runs > 0 {
 					names = append(names, d.Name)
@@ -97,5 +106,5 @@ func suiteOfProgram() bundle.Suite {
 			}
 			return names
 		},
-	}
+	}, err
 }

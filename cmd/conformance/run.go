@@ -133,7 +133,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		if len(f.Features) == 0 {
 			f.Features = says.Features
 		}
-		f.Profiles, f.submitter = says.Profiles, says.Submitter
+		f.Profiles, f.ClaimedSuites, f.submitter = says.Profiles, says.Suites, says.Submitter
 	}
 	if len(f.profiles) > 0 {
 		f.Profiles = nil

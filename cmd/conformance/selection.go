@@ -30,7 +30,7 @@ func splitFocus(given []string) (patterns []string) {
 // selected is what the report says of what the run was asked to judge.
 func (f *runFlags) selected(declarations []check.Declaration, leftOut []string) *report.Selection {
 	s := &report.Selection{
-		Suites: f.Suites, Focus: f.Focus, Skip: f.Skip, ServiceCIDRs: f.ServiceCIDRs, Profiles: f.Profiles, Features: f.Features, Slow: f.Slow,
+		Suites: f.Suites, Focus: f.Focus, Skip: f.Skip, ServiceCIDRs: f.ServiceCIDRs, Profiles: f.Profiles, Features: f.Features, ClaimedSuites: f.ClaimedSuites, Slow: f.Slow,
 		MaxWaitSeconds: f.MaxWait.Seconds(), Expectations: "published", Arguments: os.Args[1:],
 	}
 	if f.expectations != "" {
@@ -39,7 +39,7 @@ func (f *runFlags) selected(declarations []check.Declaration, leftOut []string) 
 	for _, id := range leftOut {
 		s.LeftOut = append(s.LeftOut, spec.ID(id))
 	}
-	s.Claimed = f.Claimed(declarations)
+	s.Claimed = len(f.Claimed(declarations))
 	return s
 }
 

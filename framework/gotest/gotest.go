@@ -123,6 +123,6 @@ func (o *Options) selected() *report.Selection {
 	}
 	return &report.Selection{
 		Suites: o.Suites, Focus: o.Focus, Skip: o.Skip, ServiceCIDRs: o.ServiceCIDRs, Profiles: o.Profiles, Features: o.Features, Slow: o.Slow,
-		MaxWaitSeconds: o.MaxWait.Seconds(), Expectations: list, Arguments: os.Args[1:], Claimed: o.Claimed(check.Declarations()),
+		MaxWaitSeconds: o.MaxWait.Seconds(), Expectations: list, Arguments: os.Args[1:], Claimed: len(o.Claimed(check.Declarations())),
 	}
 }

@@ -15,7 +15,9 @@ type Selection struct {
 	ServiceCIDRs []string       `json:"serviceCIDRs,omitempty"`
 	Profiles     []spec.Profile `json:"profiles,omitempty"`
 	Features     []string       `json:"features,omitempty"`
-	Slow         bool           `json:"slow,omitempty"`
+	// ClaimedSuites are the suites that are about the candidate, as it says itself; empty are all.
+	ClaimedSuites []string `json:"claimedSuites,omitempty"`
+	Slow          bool     `json:"slow,omitempty"`
 	// MaxWaitSeconds shortened the time that the candidate had to follow changes; 0 is the time that each demand has.
 	MaxWaitSeconds float64 `json:"maxWaitSeconds,omitempty"`
 	// Expectations is the list of known deviations: "published", "none", or the file that was named.

@@ -39,6 +39,8 @@ type Selection struct {
 	Features []string `json:"features,omitempty"`
 	// Profiles are the profiles that the candidate claims; empty claims all.
 	Profiles []spec.Profile `json:"profiles,omitempty"`
+	// ClaimedSuites are the suites that are about the candidate, such as proxy of one that is a proxy; empty are all.
+	ClaimedSuites []string `json:"claimedSuites,omitempty"`
 	// ServiceCIDRs replace the ranges of the checks that run on any range.
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// Slow includes slow checks.
@@ -68,10 +70,13 @@ func (s *Selection) Claims(feature string) bool {
 	return (len(s.Features) == 0 || slices.Contains(s.Features, feature)) && (len(s.Profiles) == 0 || slices.Contains(s.Profiles, spec.Profile(feature)))
 }
 
-// Claimed is the number of requirements that the candidate claims and that a check decides.
-func (s *Selection) Claimed(declarations []check.Declaration) int {
+// Claimed are the requirements that the candidate claims and that a check decides.
+func (s *Selection) Claimed(declarations []check.Declaration) map[spec.ID]bool {
 	claimed := map[spec.ID]bool{}
 	for _, d := range declarations {
+		if len(s.ClaimedSuites) > 0 && !slices.Contains(s.ClaimedSuites, d.Suite) {
+			continue
+		}
 		for _, id := range d.Requirements {
 			r := spec.Default().Get(id)
 			if (len(s.Features) == 0 || slices.Contains(s.Features, r.Feature)) && (len(s.Profiles) == 0 || slices.Contains(s.Profiles, r.Profile)) {
@@ -79,7 +84,7 @@ func (s *Selection) Claimed(declarations []check.Declaration) int {
 			}
 		}
 	}
-	return len(claimed)
+	return claimed
 }
 
 // Validate finds names in the selection that mean nothing. declarations are all checks.
@@ -92,7 +97,7 @@ func (s *Selection) Validate(declarations []check.Declaration) error {
 	for _, r := range spec.Default().Requirements {
 		features[r.Feature] = true
 	}
-	for _, name := range s.Suites {
+	for _, name := range slices.Concat(s.Suites, s.ClaimedSuites) {
 		if !suites[name] {
 			problems = append(problems, fmt.Errorf("unknown suite %q; there are %s", name, sortedKeys(suites)))
 		}
@@ -143,8 +148,10 @@ func glob(pattern string) func(string) bool {
 }
 
 func (s *Selection) selects(d check.Declaration) bool {
-	if len(s.Suites) > 0 && !slices.Contains(s.Suites, d.Suite) {
-		return false
+	for _, suites := range [][]string{s.Suites, s.ClaimedSuites} {
+		if len(suites) > 0 && !slices.Contains(suites, d.Suite) {
+			return false
+		}
 	}
 	return (len(s.Focus) == 0 || matchAny(s.Focus, d)) && !matchAny(s.Skip, d)
 }

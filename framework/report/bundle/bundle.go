@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Names of files that a bundle holds beside the report and its faces.
@@ -89,6 +90,7 @@ func Is(dir string) bool {
 // Claim is what an implementation file says, as far as a report must follow it.
 type Claim struct {
 	Submitter    report.Submitter
+	Suites       []string
 	Features     []string
 	Profiles     []string
 	Declarations map[string]string
@@ -96,10 +98,12 @@ type Claim struct {
 
 // Suite is what Verify needs to know of the suites of this program.
 type Suite struct {
+	// Program is the SHA-256 digest of the file of this program, as in Manifest.
+	Program string
 	// ReadClaim reads an implementation file.
 	ReadClaim func(data []byte) (Claim, error)
-	// Claims reports whether the claim covers a feature.
-	Claims func(c Claim, feature string) bool
+	// Claimed are the requirements that a claim covers and that a check decides.
+	Claimed func(c Claim) map[spec.ID]bool
 	// Checks are the names of the checks that a run with the selection has results of.
 	Checks func(*report.Selection) []string
 }

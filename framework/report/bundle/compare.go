@@ -22,6 +22,7 @@ func Compare(a, b *report.Report) (findings []string) {
 	same("proxy modes", a.Candidate.ProxyMode, b.Candidate.ProxyMode)
 	same("declarations", a.Candidate.Declarations, b.Candidate.Declarations)
 	if a.Selection != nil && b.Selection != nil {
+		same("suites claimed", a.Selection.ClaimedSuites, b.Selection.ClaimedSuites)
 		same("features", a.Selection.Features, b.Selection.Features)
 		same("profiles", a.Selection.Profiles, b.Selection.Profiles)
 		same("slow checks", a.Selection.Slow, b.Selection.Slow)

@@ -16,8 +16,9 @@ import (
 )
 
 // Verify finds everything that is wrong with a bundle, one line for each finding. It returns the report as far as it could be read, else nil. The verdict of the
-// report is no finding: an implementation that is not conformant can have a sound bundle.
-func Verify(files Files, suite Suite) (r *report.Report, findings []string) {
+// report is no finding: an implementation that is not conformant can have a sound bundle. A bundle of another published catalogue is verified as far as this program
+// can; notes say what only the program of that suite can tell.
+func Verify(files Files, suite Suite) (r *report.Report, findings, notes []string) {
 	find := func(format string, args ...any) { findings = append(findings, printable(fmt.Sprintf(format, args...))) }
 	for _, finding := range files.verifySums() {
 		find("%s", finding)
@@ -34,12 +35,28 @@ func Verify(files Files, suite Suite) (r *report.Report, findings []string) {
 		}
 	}
 	if r == nil {
-		return nil, findings
+		return nil, findings, nil
 	}
-	for _, finding := range slices.Concat(ofFaces(files, r), ofManifest(files, r), ofSelection(r, suite), ofClaim(files, r, suite), ofDeviations(r)) {
+	m, all := ofManifest(files, r)
+	all = append(all, ofSelection(r)...)
+	all = append(all, ofClaim(files, r, suite)...)
+	switch published := spec.Published(r.Catalogue); {
+	case r.Catalogue == spec.Digest():
+		all = slices.Concat(all, ofCompleteness(files, r, suite), ofDeviations(r))
+	case published != nil:
+		notes = append(notes, fmt.Sprintf("the catalogue is that of %s: suite %s verifies that nothing is missing and that excuses are published", published.Published, published.Suite))
+	default:
+		find("the report is of another catalogue (%s) than this program, and of none that was published", r.Catalogue)
+	}
+	if m != nil && m.Program == suite.Program {
+		all = append(all, ofFaces(files, r)...)
+	} else {
+		notes = append(notes, fmt.Sprintf("another program than this one rendered the faces: read what `conformance report render` makes of %s", report.JSONFile))
+	}
+	for _, finding := range all {
 		find("%s", finding)
 	}
-	return r, findings
+	return r, findings, notes
 }
 
 // decodeStrictly reads report.json, and refuses fields that the schema does not have.
@@ -78,17 +95,18 @@ func ofFaces(files Files, r *report.Report) (findings []string) {
 	return findings
 }
 
-func ofManifest(files Files, r *report.Report) (findings []string) {
+// ofManifest reads the manifest, which is nil if it is missing or cannot be read.
+func ofManifest(files Files, r *report.Report) (m *Manifest, findings []string) {
 	data, there := files[ManifestFile]
 	if !there {
-		return nil
+		return nil, nil
 	}
 	find := func(format string, args ...any) { findings = append(findings, fmt.Sprintf(format, args...)) }
-	var m Manifest
-	switch err := yaml.UnmarshalStrict(data, &m); {
+	m = &Manifest{}
+	switch err := yaml.UnmarshalStrict(data, m); {
 	case err != nil:
 		find("%s: %v", ManifestFile, err)
-		return findings
+		return nil, findings
 	case m.SchemaVersion != manifestVersion:
 		find("%s has schema version %d, this program knows %d", ManifestFile, m.SchemaVersion, manifestVersion)
 	case m.Catalogue != r.Catalogue:
@@ -98,14 +116,11 @@ func ofManifest(files Files, r *report.Report) (findings []string) {
 	case m.Reproduce == "":
 		find("%s does not say how to make the bundle again", ManifestFile)
 	}
-	if r.Catalogue != spec.Digest() {
-		find("the report is of another catalogue (%s) than this program: verify it with suite %s", r.Catalogue, r.SuiteVersion)
-	}
-	return findings
+	return m, findings
 }
 
 // ofSelection finds what a certification may not leave out.
-func ofSelection(r *report.Report, suite Suite) (findings []string) {
+func ofSelection(r *report.Report) (findings []string) {
 	find := func(format string, args ...any) { findings = append(findings, fmt.Sprintf(format, args...)) }
 	s := r.Selection
 	if s == nil {
@@ -135,6 +150,27 @@ func ofSelection(r *report.Report, suite Suite) (findings []string) {
 	}
 	if len(r.Candidate.Faults) > 0 {
 		find("faults were switched on: %v", r.Candidate.Faults)
+	}
+	return findings
+}
+
+// ofCompleteness finds checks without a result, and claimed requirements without a verdict. A selection or a claim that is missing is a finding of others.
+func ofCompleteness(files Files, r *report.Report, suite Suite) (findings []string) {
+	find := func(format string, args ...any) { findings = append(findings, fmt.Sprintf(format, args...)) }
+	if claim, err := suite.ReadClaim(files[ImplementationFile]); err == nil {
+		decided := map[spec.ID]bool{}
+		for _, v := range r.Requirements {
+			decided[v.ID] = true
+		}
+		for _, id := range slices.Sorted(maps.Keys(suite.Claimed(claim))) {
+			if !decided[id] {
+				find("%s is claimed, but has no verdict", id)
+			}
+		}
+	}
+	s := r.Selection
+	if s == nil {
+		return findings
 	}
 	judged := map[string]bool{}
 	for _, c := range r.Checks {
@@ -169,6 +205,9 @@ func ofClaim(files Files, r *report.Report, suite Suite) (findings []string) {
 		if !slices.Equal(r.Selection.Features, claim.Features) {
 			find("the report is of the features %v, %s claims %v", r.Selection.Features, ImplementationFile, claim.Features)
 		}
+		if !slices.Equal(r.Selection.ClaimedSuites, claim.Suites) {
+			find("the report is of the suites %v, %s claims %v", r.Selection.ClaimedSuites, ImplementationFile, claim.Suites)
+		}
 		var profiles []string
 		for _, p := range r.Selection.Profiles {
 			profiles = append(profiles, string(p))
@@ -183,15 +222,6 @@ func ofClaim(files Files, r *report.Report, suite Suite) (findings []string) {
 	}
 	if claim.Declarations != nil && !maps.Equal(declared, claim.Declarations) {
 		find("the report has other declarations than %s", ImplementationFile)
-	}
-	judged := map[spec.ID]bool{}
-	for _, v := range r.Requirements {
-		judged[v.ID] = true
-	}
-	for _, q := range spec.Default().Requirements {
-		if q.Unchecked == "" && q.Level != spec.Info && suite.Claims(claim, q.Feature) && !judged[q.ID] {
-			find("%s is claimed, but has no verdict", q.ID)
-		}
 	}
 	return findings
 }
