@@ -182,7 +182,9 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 		merged.WriteSummary(out, palette)
 	}
 	merged.WriteAgain(out, f.again)
-	fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
+	if len(paths) > 0 {
+		fmt.Fprintf(out, "reports: %s\n", reportsLine(paths))
+	}
 	if err = errors.Join(err, r.broken); err != nil {
 		return harness("%w", err)
 	}

@@ -90,7 +90,7 @@ func (f *runFlags) registerSelection(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.ServiceCIDRs, "service-cidr", nil, "Service ranges to run on instead of the matrix; two joined by a comma are dual stack")
 	flags.BoolVar(&f.Slow, "slow", false, "also run slow checks, which are not decided otherwise: fill a /16, serve a thousand Services of ten endpoints")
 	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 12 on a lab with traffic (6 in user-mode-linux), 8 on a cluster with traffic, 4 elsewhere)")
-	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for junit_01.xml and report.json")
+	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for report.json, report.html, report.md, report.yaml, junit_01.xml and logs")
 	flags.BoolVar(&f.printReport, "print-report", false, "also print report.json, on one line that begins with {\"schemaVersion\": for a pod, whose files are gone when it ends")
 	flags.StringVar(&f.expectations, "expectations", "", "file of known deviations (default: the published list for the candidate); \"none\" uses no list")
 	flags.BoolVar(&f.strict, "strict", false, "excuse nothing: known deviations count as failures, as with --expectations none")
@@ -112,7 +112,7 @@ func (f *runFlags) runOrSay(ctx context.Context, out io.Writer) error {
 	paths, written := folder.Finish(r)
 	r.WriteSummary(out, report.Palette{})
 	if len(paths) > 0 && f.tierName == "" {
-		fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
+		fmt.Fprintf(out, "reports: %s\n", reportsLine(paths))
 	}
 	return errors.Join(err, written)
 }
@@ -308,7 +308,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	r.WriteSummary(out, palette)
 	if len(paths) > 0 && f.tierName == "" { // else they are merged and go
-		fmt.Fprintf(out, "reports: %s\n", strings.Join(paths, ", "))
+		fmt.Fprintf(out, "reports: %s\n", reportsLine(paths))
 	}
 	if f.printReport {
 		writeErr = errors.Join(writeErr, json.NewEncoder(out).Encode(r))
@@ -421,4 +421,14 @@ func paletteOf(terminal bool) report.Palette {
 func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// reportsLine is where the files of a report are: their folder once, then their names.
+func reportsLine(paths []string) string {
+	dir := filepath.Dir(paths[0])
+	names := make([]string, len(paths))
+	for i, path := range paths {
+		names[i] = filepath.Base(path)
+	}
+	return dir + string(filepath.Separator) + " (" + strings.Join(names, ", ") + ")"
 }

@@ -48,7 +48,7 @@ func (f *runFlags) again(ids []string) string {
 	words := []string{"conformance", "run"}
 	f.given.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
-		case "focus", "skip", "suite", "report-dir", "fail-fast", "seed", "tier-name", "print-report":
+		case "focus", "skip", "suite", "report-dir", "out", "fail-fast", "seed", "tier-name", "print-report":
 			return
 		}
 		values := []string{flag.Value.String()}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"os"
 	"os/exec"
 	"slices"
 	"strings"
@@ -43,6 +44,14 @@ var proxyPrograms = map[string]map[string]string{
 
 // systemPath is where administrators' programs are, which an ordinary user's PATH does not name.
 const systemPath = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
+
+// beforeOwnPath is a PATH, and after it the user's own, by which commands that the user gives are found.
+func beforeOwnPath(path string) string {
+	if own := os.Getenv("PATH"); own != "" {
+		path += ":" + own
+	}
+	return path
+}
 
 // checkPrograms finds what kube-proxy needs of the machine.
 func checkPrograms(o ProxyOptions) error {

@@ -135,7 +135,7 @@ func (n *node) configure(p candidate.ProxyConfiguration) error {
 // environment is what programs on the node have beside that of all servers. iptables takes a lock on a file, which on a machine is that machine's: nodes
 // that shared one would wait for each other, kube-proxy for five seconds at most.
 func (n *node) environment() []string {
-	return []string{"PATH=" + n.world.path, "XTABLES_LOCKFILE=" + n.file(".lock")}
+	return []string{"PATH=" + beforeOwnPath(n.world.path), "XTABLES_LOCKFILE=" + n.file(".lock")}
 }
 
 // startProxy starts the proxy, which does not run.

@@ -34,16 +34,7 @@ func shellEnvironment(r *Running, place string) []string {
 	if namespace, _, isPod := strings.Cut(place, "/"); isPod {
 		env = append(env, searchVariable+"="+searchList(namespace))
 	}
-	return append(env, "PATH="+shellPath(r), "KUBECONFIG="+r.NodesKubeconfig, labVariable+"="+r.Dir, labVariable+"_PLACE="+place)
-}
-
-// shellPath is where a shell finds programs.
-func shellPath(r *Running) string {
-	path := r.Path
-	if own := os.Getenv("PATH"); own != "" {
-		path += ":" + own
-	}
-	return path
+	return append(env, "PATH="+beforeOwnPath(r.Path), "KUBECONFIG="+r.NodesKubeconfig, labVariable+"="+r.Dir, labVariable+"_PLACE="+place)
 }
 
 // searchList are the domains in which a pod looks for short names.

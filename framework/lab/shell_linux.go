@@ -54,7 +54,7 @@ func Shell(o ShellOptions) (code int, err error) {
 			argv[0] = "/bin/sh"
 		}
 	}
-	program, err := lookPath(argv[0], shellPath(r))
+	program, err := lookPath(argv[0], beforeOwnPath(r.Path))
 	if err != nil {
 		return 0, err
 	}

@@ -39,17 +39,17 @@ type Change struct {
 
 // Changes are the requirements whose verdicts differ, regressions first, by ID.
 func Changes(old, now *Report) (all []Change) {
-	was, is := old.byID(), now.byID()
+	was, is := old.ByID(), now.ByID()
 	for id, o := range was {
 		n, there := is[id]
 		if !there {
-			all = append(all, Change{Requirement: id, Level: o.Level, Kind: Gone, Old: o.words(), New: absent})
+			all = append(all, Change{Requirement: id, Level: o.Level, Kind: Gone, Old: o.Words(), New: absent})
 			continue
 		}
-		if o.words() == n.words() {
+		if o.Words() == n.Words() {
 			continue
 		}
-		c := Change{Requirement: id, Level: n.Level, Kind: Fix, Old: o.words(), New: n.words(), Why: now.why(id, n.Verdict)}
+		c := Change{Requirement: id, Level: n.Level, Kind: Fix, Old: o.Words(), New: n.Words(), Why: now.Why(id, n.Verdict)}
 		if n.rank() > o.rank() {
 			c.Kind = Regression
 		}
@@ -57,7 +57,7 @@ func Changes(old, now *Report) (all []Change) {
 	}
 	for id, n := range is {
 		if _, there := was[id]; !there {
-			all = append(all, Change{Requirement: id, Level: n.Level, Kind: New, Old: absent, New: n.words(), Why: now.why(id, n.Verdict)})
+			all = append(all, Change{Requirement: id, Level: n.Level, Kind: New, Old: absent, New: n.Words(), Why: now.Why(id, n.Verdict)})
 		}
 	}
 	order := []Kind{Regression, Fix, New, Gone}
@@ -67,7 +67,8 @@ func Changes(old, now *Report) (all []Change) {
 	return all
 }
 
-func (r *Report) byID() map[spec.ID]RequirementVerdict {
+// ByID are the verdicts by requirement.
+func (r *Report) ByID() map[spec.ID]RequirementVerdict {
 	all := map[spec.ID]RequirementVerdict{}
 	for _, v := range r.Requirements {
 		all[v.ID] = v
@@ -75,9 +76,16 @@ func (r *Report) byID() map[spec.ID]RequirementVerdict {
 	return all
 }
 
-func (v RequirementVerdict) words() string {
+// Words are the verdict in words: "known deviation" where a list excuses what is not met.
+func (v RequirementVerdict) Words() string {
 	_, words := classOf(v.Verdict, v.KnownDeviation)
 	return words
+}
+
+// Class is the style class of the verdict in pages.
+func (v RequirementVerdict) Class() string {
+	class, _ := classOf(v.Verdict, v.KnownDeviation)
+	return class
 }
 
 // rank orders verdicts, the best first. What does not apply is as good as what is conformant.

@@ -91,6 +91,9 @@ var classes = map[check.Verdict]string{
 	check.Conformant: "good", check.NonConformant: "bad", check.Blocked: "blocked", check.Unknown: "unknown", check.NotApplicable: "na", InPart: "good", AsExpected: "known", Unlisted: "bad",
 }
 
+// ClassOf is the style class of a verdict in pages.
+func ClassOf(v check.Verdict) string { return classes[v] }
+
 func classOf(v check.Verdict, known bool) (class, words string) {
 	if known {
 		return "known", "known deviation"
@@ -226,4 +229,10 @@ func (r *Report) facts() (all []fact) {
 	}
 	add("catalogue", r.Catalogue)
 	return all
+}
+
+// Style is the style sheet of pages, for pages beside this one.
+func Style() (string, error) {
+	css, err := pageFiles.ReadFile("page/page.css")
+	return string(css), err
 }

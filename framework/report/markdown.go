@@ -61,7 +61,7 @@ func (r *Report) listMarkdown(b *strings.Builder, title string, of func(Requirem
 		if known := spec.Default().Get(v.ID); known != nil {
 			statement = known.Statement
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", v.ID, v.Level, markdown(statement), markdown(r.why(v.ID, v.Verdict))))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", v.ID, v.Level, markdown(statement), markdown(r.Why(v.ID, v.Verdict))))
 	}
 	if len(rows) == 0 {
 		return
@@ -83,8 +83,8 @@ func (r *Report) listMarkdown(b *strings.Builder, title string, of func(Requirem
 	}
 }
 
-// why is what the first check says that gives the requirement its verdict.
-func (r *Report) why(id spec.ID, verdict check.Verdict) string {
+// Why is what the first check says that gives the requirement its verdict.
+func (r *Report) Why(id spec.ID, verdict check.Verdict) string {
 	for i := range r.Checks {
 		c := &r.Checks[i]
 		if !slices.Contains(c.Requirements, id) || c.VerdictOn(id) != verdict {

@@ -331,3 +331,6 @@ func (r *Report) verdictOnMusts() string {
 
 // Unexcused is how many are not met and are no known deviations.
 func (c Counts) Unexcused() int { return c.NonConformant - c.KnownDeviations }
+
+// Undecided are the requirements that are unknown, or blocked by others.
+func (c Counts) Undecided() int { return c.Unknown + c.Blocked }

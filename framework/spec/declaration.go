@@ -56,3 +56,23 @@ var Declarables = map[Declarable][]string{
 	HostAccess:                    {"served", "not-served"},
 	LoadBalancers:                 {"service-controller", "another-way", "none"},
 }
+
+// About says what a declaration is about, in one line; "" if there is no such declaration.
+func About(d Declarable) string { return aboutDeclarables[d] }
+
+var aboutDeclarables = map[Declarable]string{
+	AffinityScope:                 "what session affinity holds for: one port of a Service, or the whole Service",
+	AffinityTimer:                 "what the sticky time is counted from: refreshed by each connection, or fixed at the first",
+	AffinityTimeout:               "whether timeoutSeconds of a Service sets the sticky time, or the proxy has one of its own",
+	UDPFlows:                      "whether datagrams of a socket in use follow a change of endpoints, or stay where the flow began",
+	NodelessEndpoints:             "whether an endpoint without a node name is remote or local to every node under policy Local",
+	ProxyHealth:                   "whether port 10256 of a node says that the proxy is well",
+	NoEndpoints:                   "what a client of a Service without endpoints meets",
+	InternalLocalWithoutEndpoints: "what a client meets under internalTrafficPolicy Local on a node without endpoints",
+	ExternalLocalWithoutEndpoints: "what a client meets under externalTrafficPolicy Local at a node without endpoints",
+	UnusedPort:                    "what a client meets at a port of a cluster IP that the Service does not have",
+	NodePortLoopback:              "whether node ports are served on loopback addresses",
+	Hairpin:                       "by which addresses of its Service a backend reaches itself",
+	HostAccess:                    "whether processes in the host network of a node reach Services",
+	LoadBalancers:                 "who makes load balancers for Services that name no class",
+}

@@ -69,6 +69,18 @@ func Seal(dir string, m Manifest) (archive string, err error) {
 	return archive, nil
 }
 
+// Manifest reads bundle.yaml.
+func (f Files) Manifest() (*Manifest, error) {
+	m := &Manifest{}
+	if err := yaml.UnmarshalStrict(f[ManifestFile], m); err != nil {
+		return nil, fmt.Errorf("%s: %w", ManifestFile, err)
+	}
+	if m.SchemaVersion != manifestVersion {
+		return nil, fmt.Errorf("%s has schema version %d, this program knows %d", ManifestFile, m.SchemaVersion, manifestVersion)
+	}
+	return m, nil
+}
+
 // Sum writes the digests of the files of a folder anew.
 func Sum(dir string) error {
 	files, err := openFolder(dir)

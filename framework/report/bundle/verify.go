@@ -9,8 +9,6 @@ import (
 	"slices"
 	"unicode"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -97,18 +95,15 @@ func ofFaces(files Files, r *report.Report) (findings []string) {
 
 // ofManifest reads the manifest, which is nil if it is missing or cannot be read.
 func ofManifest(files Files, r *report.Report) (m *Manifest, findings []string) {
-	data, there := files[ManifestFile]
-	if !there {
+	if _, there := files[ManifestFile]; !there {
 		return nil, nil
 	}
 	find := func(format string, args ...any) { findings = append(findings, fmt.Sprintf(format, args...)) }
-	m = &Manifest{}
-	switch err := yaml.UnmarshalStrict(data, m); {
+	m, err := files.Manifest()
+	switch {
 	case err != nil:
-		find("%s: %v", ManifestFile, err)
+		find("%v", err)
 		return nil, findings
-	case m.SchemaVersion != manifestVersion:
-		find("%s has schema version %d, this program knows %d", ManifestFile, m.SchemaVersion, manifestVersion)
 	case m.Catalogue != r.Catalogue:
 		find("%s names another catalogue than %s", ManifestFile, report.JSONFile)
 	case m.Suite != r.SuiteVersion:

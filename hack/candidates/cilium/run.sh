@@ -68,11 +68,15 @@ trap clean EXIT
 mkdir "$cgroup" "$state"
 echo $$ >"$cgroup/cgroup.procs"
 
-node="env CILIUM_HOME=$home CILIUM_CGROUP=$cgroup CILIUM_STATE=$state $PWD/hack/candidates/cilium/node.sh"
+export CILIUM_HOME=$home CILIUM_CGROUP=$cgroup CILIUM_STATE=$state PATH=$PWD/hack/candidates/cilium:$PATH
 ready='exec 3<>/dev/tcp/127.0.0.1/10256; printf "GET /healthz HTTP/1.0\r\n\r\n" >&3; grep -q "^HTTP/1.. 200" <&3'
-bin/conformance run --tier lab --suite proxy --report-dir "${REPORT_DIR:-conformance-report}/cilium" \
-  --implementation hack/candidates/cilium/implementation.yaml \
-  --node-setup "$node setup {kubeconfig} {node}" --proxy-command "$node start {kubeconfig} {node}" \
-  --node-teardown "$node remove {kubeconfig} {node}" \
-  --pod-setup "$node plug {kubeconfig} {node} {pod-interface}" --pod-teardown "$node unplug {kubeconfig} {node} {pod-interface}" \
+if [ -n "${BUNDLE-}" ]; then # hack/publish.sh
+  judge=(certify --out "$BUNDLE")
+else
+  judge=(run --report-dir "${REPORT_DIR:-conformance-report}/cilium")
+fi
+bin/conformance "${judge[@]}" --tier lab --implementation hack/candidates/cilium/implementation.yaml \
+  --node-setup "node.sh setup {kubeconfig} {node}" --proxy-command "node.sh start {kubeconfig} {node}" \
+  --node-teardown "node.sh remove {kubeconfig} {node}" \
+  --pod-setup "node.sh plug {kubeconfig} {node} {pod-interface}" --pod-teardown "node.sh unplug {kubeconfig} {node} {pod-interface}" \
   --proxy-ready "bash -c '$ready'" "$@" 9>&-

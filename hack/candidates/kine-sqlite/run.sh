@@ -9,5 +9,11 @@ if ! [ -x "$kine/kine" ]; then
   GOBIN=$kine CGO_ENABLED=1 nice go install -trimpath "github.com/k3s-io/kine@$version"
 fi
 make -s build
-exec bin/conformance run --tier lab --suite allocation,apischema --report-dir "${REPORT_DIR:-conformance-report}/kine-sqlite" \
-  --etcd-command "$kine/kine --listen-address={endpoint} --metrics-bind-address=0 '--endpoint=sqlite://{data}/state.db?_journal=WAL&cache=shared&_busy_timeout=30000&_txlock=immediate'" "$@"
+export PATH=$kine:$PATH
+if [ -n "${BUNDLE-}" ]; then # hack/publish.sh
+  judge=(certify --implementation "$IMPLEMENTATION" --out "$BUNDLE")
+else
+  judge=(run --suite allocation,apischema --report-dir "${REPORT_DIR:-conformance-report}/kine-sqlite")
+fi
+exec bin/conformance "${judge[@]}" --tier lab \
+  --etcd-command 'kine --listen-address={endpoint} --metrics-bind-address=0 "--endpoint=sqlite://{data}/state.db?_journal=WAL&cache=shared&_busy_timeout=30000&_txlock=immediate"' "$@"

@@ -5,8 +5,14 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 make -s build
 CGO_ENABLED=0 go build -o bin/minimalproxy ./fixtures/minimalproxy
+export PATH=$PWD/bin:$PATH
+claimed=hack/candidates/minimalproxy/implementation.yaml
 judge() {
-  bin/conformance run --tier lab --suite proxy --proxy-command "$PWD/bin/minimalproxy {kubeconfig}" --proxy-ready 'nft list table ip minimalproxy' "$@"
+  bin/conformance "$1" --tier lab --proxy-command 'minimalproxy {kubeconfig}' --proxy-ready 'nft list table ip minimalproxy' "${@:2}"
 }
-judge --report-dir "${REPORT_DIR:-conformance-report}/minimalproxy-all" "$@" || [ $? = 1 ]
-judge --report-dir "${REPORT_DIR:-conformance-report}/minimalproxy" --implementation hack/candidates/minimalproxy/implementation.yaml "$@"
+if [ -n "${BUNDLE-}" ]; then # hack/publish.sh
+  judge certify --implementation $claimed --out "$BUNDLE" "$@"
+  exit
+fi
+judge run --suite proxy --report-dir "${REPORT_DIR:-conformance-report}/minimalproxy-all" "$@" || [ $? = 1 ]
+judge run --report-dir "${REPORT_DIR:-conformance-report}/minimalproxy" --implementation $claimed "$@"

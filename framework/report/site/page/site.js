@@ -1,0 +1,41 @@
+// The search of the overview. It is kept in the fragment of the address, so that a link shows what its sender saw.
+(function () {
+  "use strict";
+  var form = document.getElementById("filters"), count = document.getElementById("count");
+  if (!form) return;
+  var names = ["text", "level", "differs"];
+  var rows = Array.prototype.slice.call(document.querySelectorAll(".row"));
+  var texts = null; // made when somebody searches
+  function filter() {
+    var text = form.elements.text.value.trim().toLowerCase(), level = form.elements.level.value, differs = form.elements.differs.value, shown = 0;
+    if (text && !texts) texts = rows.map(function (r) { return r.textContent.toLowerCase(); });
+    rows.forEach(function (r, i) {
+      var ok = (!level || r.dataset.level === level) && (!differs || r.dataset.differs === differs) && (!text || texts[i].indexOf(text) >= 0);
+      r.hidden = !ok;
+      if (ok) shown++;
+    });
+    count.textContent = shown === rows.length ? rows.length + " requirements" : shown + " of " + rows.length + " requirements";
+  }
+  function write() {
+    var said = [];
+    names.forEach(function (n) {
+      var value = form.elements[n].value.trim();
+      if (value) said.push(n + "=" + encodeURIComponent(value));
+    });
+    history.replaceState(null, "", "#" + said.join("&"));
+    filter();
+  }
+  function read() {
+    form.reset();
+    location.hash.slice(1).split("&").forEach(function (part) {
+      var at = part.indexOf("="), field = at > 0 && form.elements[part.slice(0, at)];
+      try { if (field) field.value = decodeURIComponent(part.slice(at + 1)); } catch (e) { /* not one of ours */ }
+    });
+    filter();
+  }
+  form.addEventListener("input", write);
+  form.addEventListener("submit", function (e) { e.preventDefault(); });
+  form.addEventListener("reset", function () { setTimeout(write, 0); });
+  window.addEventListener("hashchange", read);
+  read();
+})();

@@ -1,0 +1,320 @@
+// Package site makes a static website of published reports: an overview, a page for each implementation with its history, a page for each requirement, and the
+// reports themselves. Pages link to each other by relative addresses and load nothing but the style and the script beside them.
+package site
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/report/collection"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Start is the page to begin with.
+const Start = "index.html"
+
+// mark is a file that only this package writes: its folder may be replaced.
+const mark = "site.js"
+
+//go:embed page/*
+var pageFiles embed.FS
+
+// Is reports whether a folder is a website that this package has made.
+func Is(dir string) bool {
+	_, errStart := os.Stat(filepath.Join(dir, Start))
+	_, errMark := os.Stat(filepath.Join(dir, mark))
+	return errStart == nil && errMark == nil
+}
+
+// Make makes the files of the website, by slash-separated path. The entries are in the order of collection.Open.
+func Make(all []collection.Entry) (map[string][]byte, error) {
+	t, err := template.ParseFS(pageFiles, "page/*.html")
+	if err != nil {
+		return nil, err
+	}
+	s := &maker{files: map[string][]byte{}, templates: t, newest: newest(all)}
+	style, err := report.Style()
+	if err != nil {
+		return nil, err
+	}
+	own, err := pageFiles.ReadFile("page/site.css")
+	if err != nil {
+		return nil, err
+	}
+	if s.files[mark], err = pageFiles.ReadFile("page/site.js"); err != nil {
+		return nil, err
+	}
+	s.files["site.css"] = append([]byte(style), own...)
+	for i := range all {
+		e := &all[i]
+		if s.files[reportPage(e)], err = e.Report.HTML(); err != nil {
+			return nil, err
+		}
+		s.files[archive(e)] = e.Archive
+	}
+	if err := s.write(Start, "overview.html", s.overview()); err != nil {
+		return nil, err
+	}
+	for _, name := range implementations(all) {
+		if err := s.write(implementationPage(name), "implementation.html", s.implementation(name, all)); err != nil {
+			return nil, err
+		}
+	}
+	verdicts := make([]map[spec.ID]report.RequirementVerdict, len(all))
+	for i := range all {
+		verdicts[i] = all[i].Report.ByID()
+	}
+	for i := range spec.Default().Requirements {
+		r := &spec.Default().Requirements[i]
+		if err := s.write(requirementPage(r.ID), "requirement.html", requirement(r, all, verdicts)); err != nil {
+			return nil, err
+		}
+	}
+	return s.files, nil
+}
+
+// Paths of pages, from the folder of the site on.
+func reportPage(e *collection.Entry) string         { return "reports/" + e.Path() + ".html" }
+func archive(e *collection.Entry) string            { return "reports/" + e.Path() + ".tar.gz" }
+func implementationPage(name string) string         { return "implementations/" + name + ".html" }
+func requirementPage(id spec.ID) string             { return "requirements/" + string(id) + ".html" }
+func nameOf(e *collection.Entry, and string) string { return e.Version + and + e.Mode }
+
+// maker makes the pages.
+type maker struct {
+	files     map[string][]byte
+	templates *template.Template
+	newest    []*collection.Entry
+}
+
+// frame is what every page has around it.
+type frame struct {
+	Title string
+	// Up leads from the page to the folder of the site: "" or "../".
+	Up   string
+	Page any
+}
+
+type titled interface{ title() string }
+
+func (s *maker) write(name, of string, page titled) error {
+	var out bytes.Buffer
+	f := frame{Title: page.title(), Up: strings.Repeat("../", strings.Count(name, "/")), Page: page}
+	if err := s.templates.ExecuteTemplate(&out, of, f); err != nil {
+		return fmt.Errorf("make %s: %w", name, err)
+	}
+	s.files[name] = out.Bytes()
+	return nil
+}
+
+// newest are the entries of the newest version of each implementation and mode.
+func newest(all []collection.Entry) (picked []*collection.Entry) {
+	for i := range all {
+		e := &all[i]
+		if !slices.ContainsFunc(picked, func(p *collection.Entry) bool { return p.Implementation == e.Implementation && p.Mode == e.Mode }) {
+			picked = append(picked, e)
+		}
+	}
+	return picked
+}
+
+func implementations(all []collection.Entry) (names []string) {
+	for i := range all {
+		names = append(names, all[i].Implementation)
+	}
+	return slices.Compact(names)
+}
+
+// line is a report in a table.
+type line struct {
+	Name, Version, Mode  string
+	Class, Verdict       string
+	Report, Archive, Own string
+	Counts               report.Counts
+	Date, Tier, Suite    string
+	Reproduce            string
+}
+
+func lineOf(e *collection.Entry) line {
+	return line{
+		Name: e.Implementation, Version: e.Version, Mode: e.Mode, Class: report.ClassOf(e.Report.Verdict), Verdict: e.Report.Shortly(), Report: reportPage(e), Archive: archive(e),
+		Own: implementationPage(e.Implementation), Counts: e.Report.Summary.Requirements, Date: e.Report.Started.Format("2006-01-02"), Tier: e.Report.Candidate.Tier,
+		Suite: e.Report.SuiteVersion, Reproduce: e.Manifest.Reproduce,
+	}
+}
+
+// cell is the verdict of a report on something.
+type cell struct{ Class, Verdict, Text, Column string }
+
+// overview is the page that one comes to.
+type overview struct {
+	Newest       []line
+	Columns      []string
+	Profiles     []profileRow
+	Requirements []requirementRow
+}
+
+type profileRow struct {
+	Name  spec.Profile
+	Cells []cell
+}
+
+type requirementRow struct {
+	ID        spec.ID
+	Level     spec.Level
+	Feature   string
+	Statement string
+	Page      string
+	Differs   bool
+	Cells     []cell
+}
+
+func (o *overview) title() string { return "Which implementation of Kubernetes Services meets what" }
+
+func (s *maker) overview() *overview {
+	o := &overview{}
+	byID := make([]map[spec.ID]report.RequirementVerdict, len(s.newest))
+	for i, e := range s.newest {
+		o.Newest = append(o.Newest, lineOf(e))
+		o.Columns = append(o.Columns, e.Implementation+" "+nameOf(e, " "))
+		byID[i] = e.Report.ByID()
+	}
+	for _, p := range spec.Default().Profiles() {
+		row, judged := profileRow{Name: p}, false
+		for i, e := range s.newest {
+			c := cell{Class: "na", Text: "–", Verdict: "not judged", Column: o.Columns[i]}
+			for _, v := range e.Report.Profiles {
+				if n := v.Requirements; v.Profile == p {
+					judged = true
+					c.Text, c.Verdict = fmt.Sprintf("%d/%d", n.Conformant, n.Conformant+n.NonConformant+n.Blocked+n.Unknown), string(v.Verdict)
+					c.Class = report.ClassOf(v.Verdict)
+					if c.Class == "good" && n.KnownDeviations > 0 {
+						c.Class, c.Verdict = "known", "known deviations"
+					}
+				}
+			}
+			row.Cells = append(row.Cells, c)
+		}
+		if judged {
+			o.Profiles = append(o.Profiles, row)
+		}
+	}
+	for i := range spec.Default().Requirements {
+		r := &spec.Default().Requirements[i]
+		row := requirementRow{ID: r.ID, Level: r.Level, Feature: r.Feature, Statement: r.Statement, Page: requirementPage(r.ID)}
+		var seen []string
+		for i := range s.newest {
+			v, judged := byID[i][r.ID]
+			if !judged || v.Class() == "na" {
+				continue
+			}
+			row.Cells = append(row.Cells, cell{Class: v.Class(), Verdict: v.Words(), Column: o.Columns[i]})
+			seen = append(seen, v.Words())
+		}
+		slices.Sort(seen)
+		row.Differs = len(slices.Compact(seen)) > 1
+		o.Requirements = append(o.Requirements, row)
+	}
+	return o
+}
+
+// implementation is the page of an implementation.
+type implementation struct {
+	Name         string
+	Organization string
+	URL          string
+	Lines        []line
+	History      []history
+	Declarations []declared
+}
+
+// history is what changed between two versions in one mode.
+type history struct {
+	Mode, Old, New string
+	Counted        string
+	Changes        []change
+}
+
+type change struct {
+	report.Change
+	Page string
+}
+
+type declared struct {
+	Name         spec.Declarable
+	About, Value string
+}
+
+func (i *implementation) title() string { return i.Name }
+
+func (s *maker) implementation(name string, all []collection.Entry) *implementation {
+	page := &implementation{Name: name}
+	of := map[string]*collection.Entry{} // the newer entry of the mode
+	for i := range all {
+		e := &all[i]
+		if e.Implementation != name {
+			continue
+		}
+		page.Lines = append(page.Lines, lineOf(e))
+		if page.Organization == "" {
+			page.Organization, page.URL = e.Report.Submitter.Organization, e.Report.Submitter.URL
+			for _, d := range slices.Sorted(maps.Keys(spec.Declarables)) {
+				if value := e.Report.Candidate.Declarations[d]; value != "" {
+					page.Declarations = append(page.Declarations, declared{d, spec.About(d), value})
+				}
+			}
+		}
+		if newer := of[e.Mode]; newer != nil {
+			changes := report.Changes(e.Report, newer.Report)
+			h := history{Mode: e.Mode, Old: e.Version, New: newer.Version, Counted: report.CountChanges(changes)}
+			for _, c := range changes {
+				h.Changes = append(h.Changes, change{c, requirementPage(c.Requirement)})
+			}
+			page.History = append(page.History, h)
+		}
+		of[e.Mode] = e
+	}
+	return page
+}
+
+// requirementView is the page of a requirement.
+type requirementView struct {
+	*spec.Requirement
+	Sources []spec.Reference
+	Rows    []verdictRow
+	// Silent are the reports that have not judged it.
+	Silent []string
+}
+
+type verdictRow struct {
+	line
+	Class, Verdict, Why string
+}
+
+func (r *requirementView) title() string { return string(r.ID) }
+
+func requirement(r *spec.Requirement, all []collection.Entry, verdicts []map[spec.ID]report.RequirementVerdict) *requirementView {
+	page := &requirementView{Requirement: r, Sources: spec.Default().References(r)}
+	for i := range all {
+		e := &all[i]
+		v, judged := verdicts[i][r.ID]
+		if !judged {
+			page.Silent = append(page.Silent, e.Name())
+			continue
+		}
+		row := verdictRow{line: lineOf(e), Class: v.Class(), Verdict: v.Words()}
+		if row.Class != "good" {
+			row.Why = e.Report.Why(r.ID, v.Verdict)
+		}
+		page.Rows = append(page.Rows, row)
+	}
+	return page
+}

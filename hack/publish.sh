@@ -1,0 +1,56 @@
+#!/usr/bin/env bash
+# Judges an implementation by what it claims and publishes the bundle in reports/: publish.sh IMPLEMENTATION/VERSION/MODE [ARGUMENTS of certify]. `make reports` then
+# renews the index.
+#   kube-proxy/VERSION/MODE, kube-apiserver/VERSION/etcd, kube-apiserver/VERSION/kine-sqlite, kind/VERSION/MODE, cilium/VERSION/ebpf, minimalproxy/devel/nftables
+set -euo pipefail
+cd "$(dirname "$0")/.."
+entry=${1:?name IMPLEMENTATION/VERSION/MODE}
+shift
+IFS=/ read -r implementation version mode <<<"$entry"
+make -s build
+work=conformance-report/publish/$entry # a path that tells nothing of this machine: the bundle repeats the command
+rm -rf "$work"
+mkdir -p "$work"
+export BUNDLE=$work/bundle
+# claim writes the implementation file of a component of Kubernetes: its project, version and suites.
+claim() {
+  printf 'organization: conformance project (not its vendor)\nproject: %s\nversion: %s\nurl: https://kubernetes.io\ncontact: [https://github.com/service-conformance/conformance/issues]\n' \
+    "$implementation" "$version" >"$work/implementation.yaml"
+  if [ $# -gt 0 ]; then
+    printf 'suites: [%s]\n' "$1" >>"$work/implementation.yaml"
+  fi
+}
+certify() {
+  bin/conformance certify --implementation "$work/implementation.yaml" --out "$BUNDLE" "$@"
+}
+code=0
+case $entry in
+kube-proxy/*/*)
+  claim proxy
+  certify --tier lab --kubernetes-version "$version" --proxy-mode "$mode" "$@" || code=$?
+  ;;
+kube-apiserver/*/etcd)
+  claim "allocation, apischema"
+  certify --tier lab --kubernetes-version "$version" "$@" || code=$?
+  ;;
+kind/*/*)
+  claim
+  certify --tier kind --proxy-mode "$mode" "$@" || code=$?
+  ;;
+kube-apiserver/*/kine-sqlite)
+  claim "allocation, apischema"
+  IMPLEMENTATION=$work/implementation.yaml hack/candidates/kine-sqlite/run.sh --kubernetes-version "$version" "$@" || code=$?
+  ;;
+cilium/*/* | minimalproxy/*/*) "hack/candidates/$implementation/run.sh" "$@" || code=$? ;;
+*)
+  echo "publish: there is no $entry" >&2
+  exit 64
+  ;;
+esac
+if ! [ -f "$BUNDLE.tar.gz" ]; then
+  exit "$code"
+fi
+bin/conformance report verify "$BUNDLE.tar.gz"
+mkdir -p "reports/$entry"
+cp "$BUNDLE.tar.gz" "reports/$entry/bundle.tar.gz"
+echo "published: reports/$entry (exit code $code)"
