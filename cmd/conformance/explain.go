@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"io"
+	"os"
 	"slices"
 	"strings"
 
@@ -13,7 +14,8 @@ import (
 )
 
 func newExplain() *cobra.Command {
-	return &cobra.Command{
+	language := ""
+	cmd := &cobra.Command{
 		Use:   "explain ID",
 		Short: "explain a requirement: what it demands, from where, how it is checked, which faults it catches",
 		Args: func(_ *cobra.Command, args []string) error {
@@ -27,10 +29,31 @@ func newExplain() *cobra.Command {
 			if r == nil {
 				return usage("unknown requirement %q%s; `conformance list` shows them", args[0], similar(args[0]))
 			}
-			explain(cmd.OutOrStdout(), r)
+			if language == "" {
+				language = languageOf(os.Getenv)
+			} else if !slices.Contains(spec.Languages, language) {
+				return usage("--lang %s: there are %s", language, strings.Join(spec.Languages, ", "))
+			}
+			explain(cmd.OutOrStdout(), r, language)
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&language, "lang", "", "language of the statement: "+strings.Join(spec.Languages, ", ")+" (default that of LC_ALL, LC_MESSAGES or LANG)")
+	return cmd
+}
+
+// languageOf is the one of spec.Languages that the environment asks for (locale(7)); English if it asks for another one.
+func languageOf(variable func(string) string) string {
+	for _, name := range []string{"LC_ALL", "LC_MESSAGES", "LANG"} {
+		if value := variable(name); value != "" {
+			language, _, _ := strings.Cut(strings.ToLower(value), "_")
+			if language, _, _ = strings.Cut(language, "."); slices.Contains(spec.Languages, language) {
+				return language
+			}
+			break
+		}
+	}
+	return spec.Languages[0]
 }
 
 func similar(name string) string {
@@ -46,13 +69,17 @@ func similar(name string) string {
 	return " (did you mean " + strings.Join(near, " or ") + "?)"
 }
 
-func explain(out io.Writer, r *spec.Requirement) {
+func explain(out io.Writer, r *spec.Requirement, language string) {
 	field := func(name, value string) {
 		if value != "" {
 			fmt.Fprintf(out, "%-12s %s\n", name, value)
 		}
 	}
-	fmt.Fprintf(out, "%s (%s)\n  %s\n\n", r.ID, r.Level, r.Statement)
+	fmt.Fprintf(out, "%s (%s)\n  %s\n", r.ID, r.Level, r.In(language))
+	if language != spec.Languages[0] {
+		fmt.Fprintf(out, "  %s\n", r.Statement) // the sentence that counts
+	}
+	fmt.Fprintln(out)
 	for _, source := range spec.Default().References(r) {
 		section := ""
 		if source.Section != "" {

@@ -174,8 +174,11 @@ func (cp *ControlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefi
 
 var namespaceSerial atomic.Int64
 
+// namespacePrefix begins the names of namespaces that the suite makes.
+const namespacePrefix = "conformance-"
+
 func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
-	name := fmt.Sprintf("conformance-%s-%d-%d", setup.RunID, ginkgo.GinkgoParallelProcess(), namespaceSerial.Add(1))
+	name := fmt.Sprintf(namespacePrefix+"%s-%d-%d", setup.RunID, ginkgo.GinkgoParallelProcess(), namespaceSerial.Add(1))
 	cp.mu.Lock()
 	cp.spaces = append(cp.spaces, name) // before it exists: whatever becomes of the request, clean looks for it
 	cp.mu.Unlock()

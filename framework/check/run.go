@@ -142,6 +142,9 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 			_, err = cp.namespace(ctx)
 		}
 	}
+	if err == nil && d.exclusive {
+		err = cp.tidy(ctx)
+	}
 	if err != nil {
 		Abort("control plane at %s: %v", lease.Access().URL, err)
 	}

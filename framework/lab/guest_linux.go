@@ -106,7 +106,7 @@ func RunInGuest(signals <-chan os.Signal) (code int, err error) {
 	ended := cmd.Wait()
 	b, err := os.ReadFile(filepath.Join(home, "exit"))
 	if err != nil {
-		return 0, fmt.Errorf("user-mode-linux ended before the run did (%w): %s", ended, strings.TrimSpace(said.String()))
+		return 0, fmt.Errorf("user-mode-linux ended before the run did (%w)%s: %s", ended, guestHint(), strings.TrimSpace(said.String()))
 	}
 	if _, err := fmt.Sscan(string(b), &code); err != nil {
 		return 0, fmt.Errorf("the guest left no exit code but %q", b)
@@ -268,4 +268,12 @@ func rawConsole() {
 	t.Oflag &^= unix.OPOST
 	t.Lflag &^= unix.ECHO | unix.ISIG
 	_ = unix.IoctlSetTermios(0, unix.TCSETS, t)
+}
+
+// guestHint says what may be wrong with user-mode-linux on this processor: older kernels have no room for the registers of AMX.
+func guestHint() string {
+	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil && strings.Contains(string(b), " amx_tile") {
+		return "; this processor has AMX: user-mode-linux 6.1 of Debian 12 does not run on it, 7.2 of Debian sid does"
+	}
+	return ""
 }

@@ -33,6 +33,7 @@ var page = sync.OnceValues(func() (*template.Template, error) {
 	// The lines of the template are for its authors: no text goes over the end of one.
 	lines := strings.Split(string(text), "\n")
 	return template.New("report.html").Funcs(template.FuncMap{
+		"said": Said,
 		"css":  func() template.CSS { return template.CSS(css) },
 		"js":   func() template.JS { return template.JS(js) },
 		"time": func(s float64) string { return fmt.Sprintf("%.2f s", s) },
@@ -64,7 +65,6 @@ type requirementView struct {
 	Words      string
 	Suite      string
 	Feature    string
-	Statement  string
 	Notes      string
 	Sources    []spec.Reference
 	Deviations []spec.Deviation
@@ -119,7 +119,7 @@ func (r *Report) HTML() ([]byte, error) {
 		q := requirementView{RequirementVerdict: verdict, Suite: "unknown", Feature: "unknown"}
 		q.Class, q.Words = classOf(verdict.Verdict, verdict.KnownDeviation)
 		if known := spec.Default().Get(verdict.ID); known != nil {
-			q.Suite, q.Feature, q.Statement, q.Notes = string(known.Area), known.Feature, known.Statement, known.Notes
+			q.Suite, q.Feature, q.Notes = string(known.Area), known.Feature, known.Notes
 			q.Sources, q.Deviations = spec.Default().References(known), known.Deviations
 		}
 		for _, c := range of[verdict.ID] {
@@ -229,6 +229,19 @@ func (r *Report) facts() (all []fact) {
 	}
 	add("catalogue", r.Catalogue)
 	return all
+}
+
+// Said is the statement of a requirement in every language, of which a page shows one: the attribute data-language of its root names it.
+func Said(id spec.ID) template.HTML {
+	r := spec.Default().Get(id)
+	if r == nil {
+		return ""
+	}
+	var b strings.Builder
+	for _, language := range spec.Languages {
+		fmt.Fprintf(&b, "<span lang=%s>%s</span>", language, template.HTMLEscapeString(r.In(language)))
+	}
+	return template.HTML(b.String())
 }
 
 // Style is the style sheet of pages, for pages beside this one.

@@ -44,7 +44,7 @@ type file struct {
 	BuildsOn     []building    `json:"buildsOn"`
 }
 
-// Load reads and validates every *.yaml file of dir. All problems are returned joined, each with file and ID.
+// Load reads and validates every *.yaml file of dir but for translations. All problems are returned joined, each with file and ID.
 func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 	names, err := fs.Glob(fsys, path.Join(dir, "*.yaml"))
 	if err != nil {
@@ -55,6 +55,9 @@ func Load(fsys fs.FS, dir string) (*Catalogue, error) {
 	var problems []error
 	var buildings []building
 	for _, name := range names {
+		if isTranslation(name) {
+			continue
+		}
 		data, err := fs.ReadFile(fsys, name)
 		if err != nil {
 			return nil, err

@@ -5,10 +5,13 @@
   var names = ["suite", "level", "feature", "verdict"];
   var all = Array.prototype.slice.call(document.querySelectorAll(".req"));
   var texts = null; // of the requirements, made when somebody searches
+  var own = { lang: "en" }; // what the page begins with: the reader's language, if statements are in it
+  if (/^(ja|zh)\b/.test(navigator.language)) own.lang = navigator.language.slice(0, 2);
   function of(r, name) { return name === "verdict" ? r.querySelector(".tag").textContent : r.dataset[name]; }
   function filter() {
     var wanted = {}, text = form.elements.text.value.trim().toLowerCase(), shown = 0;
     names.forEach(function (n) { wanted[n] = form.elements[n].value; });
+    document.documentElement.dataset.language = form.elements.lang.value;
     if (text && !texts) texts = all.map(function (r) { return r.textContent.toLowerCase(); });
     all.forEach(function (r, i) {
       var ok = names.every(function (n) { return !wanted[n] || of(r, n) === wanted[n]; }) && (!text || texts[i].indexOf(text) >= 0);
@@ -19,9 +22,9 @@
   }
   function write() {
     var said = [];
-    names.concat("text").forEach(function (n) {
+    names.concat("text", "lang").forEach(function (n) {
       var value = form.elements[n].value.trim();
-      if (value) said.push(n + "=" + encodeURIComponent(value));
+      if (value && value !== own[n]) said.push(n + "=" + encodeURIComponent(value));
     });
     history.replaceState(null, "", said.length ? "#" + said.join("&") : "#");
     filter();
@@ -29,6 +32,7 @@
   function read() {
     var said = location.hash.slice(1), target = null;
     form.reset();
+    form.elements.lang.value = own.lang;
     if (said.indexOf("=") >= 0) {
       said.split("&").forEach(function (part) {
         var at = part.indexOf("="), field = form.elements[part.slice(0, at)];

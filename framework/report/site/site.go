@@ -36,7 +36,7 @@ func Is(dir string) bool {
 
 // Make makes the files of the website, by slash-separated path. The entries are in the order of collection.Open.
 func Make(all []collection.Entry) (map[string][]byte, error) {
-	t, err := template.ParseFS(pageFiles, "page/*.html")
+	t, err := template.New("").Funcs(template.FuncMap{"said": report.Said}).ParseFS(pageFiles, "page/*.html")
 	if err != nil {
 		return nil, err
 	}
@@ -168,13 +168,12 @@ type profileRow struct {
 }
 
 type requirementRow struct {
-	ID        spec.ID
-	Level     spec.Level
-	Feature   string
-	Statement string
-	Page      string
-	Differs   bool
-	Cells     []cell
+	ID      spec.ID
+	Level   spec.Level
+	Feature string
+	Page    string
+	Differs bool
+	Cells   []cell
 }
 
 func (o *overview) title() string { return "Which implementation of Kubernetes Services meets what" }
@@ -209,7 +208,7 @@ func (s *maker) overview() *overview {
 	}
 	for i := range spec.Default().Requirements {
 		r := &spec.Default().Requirements[i]
-		row := requirementRow{ID: r.ID, Level: r.Level, Feature: r.Feature, Statement: r.Statement, Page: requirementPage(r.ID)}
+		row := requirementRow{ID: r.ID, Level: r.Level, Feature: r.Feature, Page: requirementPage(r.ID)}
 		var seen []string
 		for i := range s.newest {
 			v, judged := byID[i][r.ID]

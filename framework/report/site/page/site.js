@@ -1,3 +1,17 @@
+// The language of statements, which is kept for all pages.
+(function () {
+  "use strict";
+  var select = document.getElementById("language"), language = navigator.language.slice(0, 2);
+  try { language = localStorage.getItem("language") || language; } catch (e) { /* nothing is kept then */ }
+  select.value = language;
+  if (!select.value) select.value = "en";
+  function show() { document.documentElement.dataset.language = select.value; }
+  select.addEventListener("change", function () {
+    try { localStorage.setItem("language", select.value); } catch (e) { /* nothing is kept then */ }
+    show();
+  });
+  show();
+})();
 // The search of the overview. It is kept in the fragment of the address, so that a link shows what its sender saw.
 (function () {
   "use strict";
