@@ -22,10 +22,12 @@ import (
 // in there where the machine's own kernel lacks what a run asks for. This program is the guest's first process (GuestMain), and runs itself there
 // with the arguments that it was started with.
 
-// guestKernel is the program, the first of that name in PATH, guestModules where the modules of the Debian package user-mode-linux are.
+// guestKernel is the program, the first of that name in PATH, guestModules where the modules of the Debian package user-mode-linux are, modprobe
+// what loads them there.
 const (
 	guestKernel  = "linux.uml"
 	guestModules = "/usr/lib/uml/modules"
+	modprobe     = "/sbin/modprobe"
 )
 
 // guestCommand is the argument that makes this program the first process of a guest.
@@ -60,7 +62,10 @@ func NeedsGuest(mode string) bool { return mode == "ipvs" && !kernelHasIPVS() }
 func RunInGuest(signals <-chan os.Signal) (code int, err error) {
 	kernel, err := exec.LookPath(guestKernel)
 	if err != nil {
-		return 0, fmt.Errorf("this machine's kernel has no IPVS, and there is no user-mode-linux to run one that has: install it (Debian: apt-get install user-mode-linux ipvsadm ipset)")
+		return 0, fmt.Errorf("this machine's kernel has no IPVS, and there is no user-mode-linux to run one that has: install it (Debian: apt-get install user-mode-linux kmod ipvsadm ipset)")
+	}
+	if _, err := os.Stat(guestModules); err == nil && exec.Command(modprobe, "--version").Run() != nil { // a kernel of one's own may need no modules
+		return 0, fmt.Errorf("user-mode-linux needs %s to load IPVS: install it (Debian: apt-get install kmod)", modprobe)
 	}
 	dir, err := scratch.New("guest")
 	if err != nil {
@@ -166,10 +171,10 @@ func prepareGuest(home string) error {
 	if err != nil {
 		return err
 	}
-	modprobe := fmt.Sprintf("#!/bin/sh\nexec /sbin/modprobe -d %s \"$@\"\n", home)
+	script := fmt.Sprintf("#!/bin/sh\nexec %s -d %s \"$@\"\n", modprobe, home)
 	return errors.Join(
 		os.WriteFile(filepath.Join(home, "job.json"), job, 0o600),
-		os.WriteFile(filepath.Join(home, "modprobe"), []byte(modprobe), 0o700),
+		os.WriteFile(filepath.Join(home, "modprobe"), []byte(script), 0o700),
 		os.Mkdir(filepath.Join(home, "tmp"), 0o700),
 		os.MkdirAll(filepath.Join(home, "lib"), 0o700),
 		os.Symlink(guestModules, filepath.Join(home, "lib", "modules")),
@@ -233,7 +238,7 @@ func runGuest(path string) (int, error) {
 	_ = unix.Sethostname([]byte("guest"))
 	rawConsole()
 	for _, m := range modules {
-		_ = exec.Command("/sbin/modprobe", "-q", "-d", job.Home, m).Run() // some are built in, and others this kernel has not
+		_ = exec.Command(modprobe, "-q", "-d", job.Home, m).Run() // some are built in, and others this kernel has not
 	}
 	if !kernelHasIPVS() {
 		return 0, fmt.Errorf("this kernel has no IPVS, nor modules of it in %s: take the Debian package user-mode-linux, or build one as fixtures/user-mode-linux.config says", guestModules)

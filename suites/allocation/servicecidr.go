@@ -31,7 +31,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready is true in %v", cidr.Status.Conditions)
 		})
 
-	check.It(spec.AllocServiceCIDRDefaultRestored, "comes back when it is deleted", check.Exclusive(), check.OnServiceCIDR(small),
+	check.It(spec.AllocServiceCIDRDefaultRestored, "comes back when it is deleted", check.Exclusive(), check.OnServiceCIDR(deleted),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
 			old, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
@@ -50,7 +50,8 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			})
 		})
 
-	check.It(spec.AllocNoRangeNoAddress, "refuses a Service while the only ServiceCIDR is being deleted, but one without an address", check.Exclusive(), check.Needs(spec.ManageServiceCIDRs), check.OnServiceCIDR(small),
+	check.It(spec.AllocNoRangeNoAddress, "refuses a Service while the only ServiceCIDR is being deleted, but one without an address", check.Exclusive(), check.Needs(spec.ManageServiceCIDRs), check.OnServiceCIDR(deleted),
+		check.Also(spec.AllocRefusedCreateLeaksNothing),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			const hold = "service-conformance/hold"
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
@@ -61,10 +62,12 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			_, err = cidrs.Update(ctx, held, metav1.UpdateOptions{})
 			check.Must(err)
 			Expect(check.Answered(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
+			givenBack := map[netip.Addr]bool{} // whether such an address stays free is a requirement of its own
 			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
 				name := cp.Name("without-range")
 				a := cp.Create(ctx, check.Service(name))
 				if a.Accepted() {
+					givenBack[clusterIP(a)] = true
 					g.Expect(cp.Delete(ctx, name)).To(check.BeAccepted())
 				}
 				g.Expect(a).To(check.BeExhausted())
@@ -76,6 +79,15 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			check.Converge(ctx, "allocation from the default ServiceCIDR that has come back", defaultRestored, func(g Gomega) {
 				g.Expect(cp.Create(ctx, check.Service(cp.Name("later")))).To(check.BeAccepted())
 			})
+			b, used := check.BandsOf(cp.CIDR()), cp.AddressesInUse(ctx, cp.CIDR())
+			check.Deciding(func() {
+				for addr := b.First; addr.Compare(b.Last) <= 0; addr = addr.Next() {
+					if !used[addr] && !givenBack[addr] {
+						a := cp.Create(ctx, check.Service(cp.Name("free"), check.WithClusterIP(addr.String())))
+						Expect(a).To(check.BeAccepted(), "%s, which no Service has after creates were refused", addr)
+					}
+				}
+			}, spec.AllocRefusedCreateLeaksNothing)
 		})
 
 	check.It(spec.AllocServiceCIDRAddsRange, "makes its addresses available to who names them and to dynamic allocation", check.Exclusive(), check.OnServiceCIDR(small),

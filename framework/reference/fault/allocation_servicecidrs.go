@@ -12,6 +12,7 @@ var (
 	ServiceCIDRMutable      = New("service-cidr-mutable", "the CIDRs of a ServiceCIDR can be changed", spec.AllocServiceCIDRImmutable)
 	ServiceCIDRGoneInUse    = New("service-cidr-gone-in-use", "a ServiceCIDR that is deleted goes although Services have addresses of it", spec.AllocServiceCIDRDeletionWaits)
 	ServiceCIDRDeletedGives = New("service-cidr-deleted-gives", "a ServiceCIDR that is being deleted goes on giving addresses", spec.AllocNoRangeNoAddress, spec.AllocServiceCIDRDeletionWaits)
+	NoRangeKeepsAddress     = New("no-range-keeps-address", "a create that is refused because the only ServiceCIDR is being deleted keeps an address taken", spec.AllocRefusedCreateLeaksNothing)
 	ServiceCIDROverlap      = New("service-cidr-overlap", "ServiceCIDRs that overlap do not know of each other's addresses", spec.AllocServiceCIDROverlapUnique)
 	ServiceCIDROnePool      = New("service-cidr-one-pool", "only the default ServiceCIDR is divided into bands", spec.AllocServiceCIDROwnBands)
 	ServiceCIDRIPv6Poison   = New("service-cidr-ipv6-poison", "an IPv6 range that is too large ends allocation from all IPv6 ranges", spec.AllocRangeIPv6Shorter)

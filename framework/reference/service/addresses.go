@@ -21,6 +21,8 @@ type addresses struct {
 	ranges       []serviceRange // in the order in which dynamic allocation uses them
 	// inUse holds every address in use, so that a range that is added later knows its own.
 	inUse map[netip.Addr]use
+	// removed are ranges that a bug goes on taking addresses from.
+	removed []serviceRange
 }
 
 // serviceRange is one prefix of a ServiceCIDR object.
@@ -66,6 +68,9 @@ func (a *addresses) addRange(name string, prefixes []netip.Prefix) error {
 }
 
 func (a *addresses) removeRange(name string) {
+	if a.faults.On(fault.NoRangeKeepsAddress) {
+		a.removed = slices.Clone(a.ranges)
+	}
 	a.ranges = slices.DeleteFunc(a.ranges, func(r serviceRange) bool { return r.name == name })
 }
 
@@ -116,6 +121,12 @@ func (a *addresses) allocateNext(family corev1.IPFamily) (netip.Addr, error) {
 		}
 		a.inUse[ip] = byService
 		return ip, nil
+	}
+	for _, r := range a.removed { // fault NoRangeKeepsAddress
+		if ip, err := r.AllocateNext(); err == nil && familyOf(ip) == family {
+			a.inUse[ip] = byService
+			break
+		}
 	}
 	return netip.Addr{}, allocator.ErrFull
 }
