@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest verify generate fuzz bench lint cross release clean
+.PHONY: conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site verify generate fuzz bench lint cross release clean
 
 ## conformance: build, run everything on the reference, print the verdict and where the reports are
 conformance: build
@@ -38,7 +38,16 @@ SURROUNDINGS ?= silent,resetting,accepting
 lab-surroundings: build
 	go run ./hack/labrepeat -each surroundings=$(SURROUNDINGS) $(BIN) run --tier lab --suite proxy --proxy-mode $(PROXY_MODE)
 
-## page: the HTML page of a report in a real browser (needs Chromium and npm)
+## reports: verify the bundles in reports/, and write their index
+reports: build
+	$(BIN) report index reports
+
+## site: the website of reports/, in SITE
+SITE ?= site
+site: build
+	$(BIN) report site reports --out $(SITE)
+
+## page: the HTML page of a report and the website in a real browser (needs Chromium and npm)
 page: build
 	hack/page.sh $(REPORT_DIR)/pages
 
@@ -99,4 +108,4 @@ release:
 	hack/release.sh $(DIST)
 
 clean:
-	rm -rf bin conformance-report $(DIST)
+	rm -rf bin conformance-report $(DIST) $(SITE)

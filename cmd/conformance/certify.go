@@ -26,7 +26,7 @@ var notForCertification = []string{
 
 func newCertify() *cobra.Command {
 	f := &runFlags{}
-	out := ""
+	out, sign := "", ""
 	cmd := &cobra.Command{
 		Use:   "certify --implementation FILE",
 		Short: "judge all that an implementation claims, and write the bundle that its vendor submits",
@@ -38,13 +38,14 @@ as a folder and as .tar.gz. Nothing can be left out, and only published lists ex
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			ending.withReader()
-			return f.certify(cmd.Context(), cmd.OutOrStdout(), out)
+			return f.certify(cmd.Context(), cmd.OutOrStdout(), out, sign)
 		},
 	}
 	f.given = cmd.Flags()
 	f.tierFlags.register(cmd.Flags())
 	f.registerSelection(cmd.Flags())
 	cmd.Flags().StringVar(&out, "out", "conformance-bundle", "folder of the bundle, which must not exist; the archive is written beside it")
+	cmd.Flags().StringVar(&sign, "sign", "", "secret key of minisign to sign the bundle with; "+passwordVariable+" is its password")
 	for _, name := range notForCertification {
 		if flag := cmd.Flags().Lookup(name); flag != nil {
 			flag.Hidden = true
@@ -53,7 +54,7 @@ as a folder and as .tar.gz. Nothing can be left out, and only published lists ex
 	return cmd
 }
 
-func (f *runFlags) certify(ctx context.Context, out io.Writer, dir string) error {
+func (f *runFlags) certify(ctx context.Context, out io.Writer, dir, sign string) error {
 	var refused error
 	f.given.Visit(func(flag *pflag.Flag) {
 		for _, name := range notForCertification {
@@ -78,6 +79,12 @@ func (f *runFlags) certify(ctx context.Context, out io.Writer, dir string) error
 	if _, err := os.Stat(dir); err == nil {
 		return usage("--out %s exists: a bundle is written into a folder of its own", dir)
 	}
+	var key *bundle.Key
+	if sign != "" {
+		if key, err = bundle.ReadKey(sign, passwordOfKey); err != nil {
+			return usage("--sign: %w", err)
+		}
+	}
 	claim, err := os.ReadFile(f.declared)
 	if err != nil {
 		return usage("%w", err)
@@ -99,7 +106,7 @@ func (f *runFlags) certify(ctx context.Context, out io.Writer, dir string) error
 	}
 	archive, err := bundle.Seal(dir, bundle.Manifest{
 		Created: time.Now().UTC().Truncate(time.Second), Suite: check.BuildVersion(), Program: program, Catalogue: spec.Digest(), Reproduce: reproduce(os.Args[1:]),
-	})
+	}, key)
 	if err != nil {
 		return harness("%w", err)
 	}
@@ -107,13 +114,36 @@ func (f *runFlags) certify(ctx context.Context, out io.Writer, dir string) error
 	return judging
 }
 
+// passwordVariable is the environment variable with the password of the key of --sign.
+const passwordVariable = "CONFORMANCE_SIGN_PASSWORD"
+
+func passwordOfKey() (string, error) {
+	if password, there := os.LookupEnv(passwordVariable); there {
+		return password, nil
+	}
+	return "", fmt.Errorf("the key is encrypted: put its password into %s", passwordVariable)
+}
+
 // reproduce is the command line.
 func reproduce(arguments []string) string {
 	words := []string{"conformance"}
-	for _, a := range arguments {
+	for _, a := range withoutKey(arguments) {
 		words = append(words, quoted(a))
 	}
 	return strings.Join(words, " ")
+}
+
+// withoutKey are arguments without the key of --sign: where a vendor keeps it is nobody's business.
+func withoutKey(arguments []string) (rest []string) {
+	for i := 0; i < len(arguments); i++ {
+		switch a := arguments[i]; {
+		case a == "--sign":
+			i++
+		case !strings.HasPrefix(a, "--sign="):
+			rest = append(rest, a)
+		}
+	}
+	return rest
 }
 
 // digestOfProgram is the SHA-256 digest of this program's file.

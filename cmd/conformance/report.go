@@ -60,6 +60,9 @@ DIR is the folder of a run, or a report.json. The results of a run that ended wi
 			if err := report.CheckFolder(to); err != nil {
 				return usage("%w", errors.New(strings.ReplaceAll(err.Error(), "--report-dir", "--to")))
 			}
+			if bundle.IsSigned(to) {
+				return usage("%s is a signed bundle, whose files stay as they are: name another folder with --to", to)
+			}
 			paths, err := r.WriteFaces(to, faces...)
 			if err == nil && bundle.Is(to) {
 				err = bundle.Sum(to)

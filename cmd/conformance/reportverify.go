@@ -13,7 +13,7 @@ import (
 )
 
 func newReportVerify() *cobra.Command {
-	against := ""
+	against, public := "", ""
 	cmd := &cobra.Command{
 		Use:   "verify BUNDLE...",
 		Short: "verify bundles that `conformance certify` has made: sums, schema, verdicts, completeness",
@@ -34,6 +34,12 @@ line tells each finding. A note tells what only the program that made the bundle
 			if err != nil {
 				return harness("%w", err)
 			}
+			var key *bundle.PublicKey
+			if public != "" {
+				if key, err = bundle.ReadPublicKey(public); err != nil {
+					return usage("--key: %w", err)
+				}
+			}
 			var other *report.Report
 			if against != "" {
 				files, err := bundle.Open(against)
@@ -53,6 +59,13 @@ line tells each finding. A note tells what only the program that made the bundle
 					return usage("%w", err)
 				}
 				r, findings, notes := bundle.Verify(files, suite)
+				if key != nil {
+					if finding := files.VerifySignature(key); finding != "" {
+						findings = append(findings, finding)
+					}
+				} else if _, signed := files[bundle.SignatureFile]; signed {
+					notes = append(notes, "it is signed: verify the signature with --key")
+				}
 				if other != nil && r != nil {
 					for _, difference := range bundle.Compare(r, other) {
 						findings = append(findings, "differs from "+against+": "+difference)
@@ -75,6 +88,7 @@ line tells each finding. A note tells what only the program that made the bundle
 		},
 	}
 	cmd.Flags().StringVar(&against, "against", "", "bundle of another run of the same claim, which must have found the same")
+	cmd.Flags().StringVar(&public, "key", "", "public key of minisign that the bundles must be signed with")
 	return cmd
 }
 

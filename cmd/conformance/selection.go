@@ -31,7 +31,7 @@ func splitFocus(given []string) (patterns []string) {
 func (f *runFlags) selected(declarations []check.Declaration, leftOut []string) *report.Selection {
 	s := &report.Selection{
 		Suites: f.Suites, Focus: f.Focus, Skip: f.Skip, ServiceCIDRs: f.ServiceCIDRs, Profiles: f.Profiles, Features: f.Features, ClaimedSuites: f.ClaimedSuites, Slow: f.Slow,
-		MaxWaitSeconds: f.MaxWait.Seconds(), Expectations: "published", Arguments: os.Args[1:],
+		MaxWaitSeconds: f.MaxWait.Seconds(), Expectations: "published", Arguments: withoutKey(os.Args[1:]),
 	}
 	if f.expectations != "" {
 		s.Expectations = f.expectations

@@ -63,22 +63,24 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			check.Must(err)
 			Expect(check.Answered(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
 			givenBack := map[netip.Addr]bool{} // whether such an address stays free is a requirement of its own
-			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
-				name := cp.Name("without-range")
-				a := cp.Create(ctx, check.Service(name))
-				if a.Accepted() {
-					givenBack[clusterIP(a)] = true
-					g.Expect(cp.Delete(ctx, name)).To(check.BeAccepted())
-				}
-				g.Expect(a).To(check.BeExhausted())
-				g.Expect(cp.Get(ctx, name).Code).To(Equal(404), "the refused Service exists")
-			})
-			Expect(cp.Create(ctx, check.Service("headless", check.WithClusterIP("None")))).To(check.BeAccepted())
-			_, err = cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-			Expect(check.Answered(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
-			check.Converge(ctx, "allocation from the default ServiceCIDR that has come back", defaultRestored, func(g Gomega) {
-				g.Expect(cp.Create(ctx, check.Service(cp.Name("later")))).To(check.BeAccepted())
-			})
+			check.Deciding(func() {
+				check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
+					name := cp.Name("without-range")
+					a := cp.Create(ctx, check.Service(name))
+					if a.Accepted() {
+						givenBack[clusterIP(a)] = true
+						g.Expect(cp.Delete(ctx, name)).To(check.BeAccepted())
+					}
+					g.Expect(a).To(check.BeExhausted())
+					g.Expect(cp.Get(ctx, name).Code).To(Equal(404), "the refused Service exists")
+				})
+				Expect(cp.Create(ctx, check.Service("headless", check.WithClusterIP("None")))).To(check.BeAccepted())
+				_, err = cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+				Expect(check.Answered(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
+				check.Converge(ctx, "allocation from the default ServiceCIDR that has come back", defaultRestored, func(g Gomega) {
+					g.Expect(cp.Create(ctx, check.Service(cp.Name("later")))).To(check.BeAccepted())
+				})
+			}, spec.AllocNoRangeNoAddress)
 			b, used := check.BandsOf(cp.CIDR()), cp.AddressesInUse(ctx, cp.CIDR())
 			check.Deciding(func() {
 				for addr := b.First; addr.Compare(b.Last) <= 0; addr = addr.Next() {

@@ -36,9 +36,9 @@ type Manifest struct {
 // manifestVersion grows when a field of the manifest changes its meaning or goes.
 const manifestVersion = 1
 
-// Seal makes a bundle of a folder that holds a report, its faces, the implementation file and logs: it adds the manifest and the digests, and writes the archive
-// beside the folder, whose path it returns. What a run before has left there is not part of it.
-func Seal(dir string, m Manifest) (archive string, err error) {
+// Seal makes a bundle of a folder that holds a report, its faces, the implementation file and logs: it adds the manifest, the digests and, with a key, their signature,
+// and writes the archive beside the folder, whose path it returns. What a run before has left there is not part of it.
+func Seal(dir string, m Manifest, key *Key) (archive string, err error) {
 	m.SchemaVersion = manifestVersion
 	text, err := yaml.Marshal(m)
 	if err != nil {
@@ -52,6 +52,11 @@ func Seal(dir string, m Manifest) (archive string, err error) {
 	}
 	if err := Sum(dir); err != nil {
 		return "", err
+	}
+	if key != nil {
+		if err := key.Sign(dir); err != nil {
+			return "", err
+		}
 	}
 	files, err := openFolder(dir)
 	if err != nil {

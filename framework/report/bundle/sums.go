@@ -12,11 +12,11 @@ import (
 // SumsFile holds the SHA-256 digest of every other file, as sha256sum writes and checks it.
 const SumsFile = "SHA256SUMS"
 
-// sums is the text of the file.
+// sums is the text of the file. The signature is of this text, so it is not in it.
 func (files Files) sums() []byte {
 	var b bytes.Buffer
 	for _, name := range files.names() {
-		if name != SumsFile {
+		if name != SumsFile && name != SignatureFile {
 			fmt.Fprintf(&b, "%x  %s\n", sha256.Sum256(files[name]), name)
 		}
 	}
@@ -30,7 +30,7 @@ func (files Files) verifySums() (findings []string) {
 	if !there {
 		return []string{SumsFile + " is missing"}
 	}
-	named := map[string]bool{SumsFile: true}
+	named := map[string]bool{SumsFile: true, SignatureFile: true}
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for n := 1; lines.Scan(); n++ {
 		digest, name, ok := strings.Cut(lines.Text(), "  ")

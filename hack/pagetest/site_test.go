@@ -1,0 +1,82 @@
+package pagetest
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/chromedp/chromedp"
+)
+
+// sitePages are a page of each kind of the website, and a report in it.
+var sitePages = map[string]string{
+	"overview":       "index.html",
+	"implementation": "implementations/kube-apiserver.html",
+	"requirement":    "requirements/alloc-range-ipv6-112-108.html",
+	"ipvs":           "reports/kube-proxy/v1.37.1/ipvs.html",
+}
+
+func siteURL(t *testing.T, page string) string {
+	return "file://" + filepath.Join(folder(t, "SITE"), filepath.FromSlash(page))
+}
+
+func TestPagesOfTheSiteFitTheScreenHaveNoErrorsAndAreAccessible(t *testing.T) {
+	for name, page := range sitePages {
+		for _, v := range views {
+			t.Run(name+"/"+v.name, func(t *testing.T) {
+				ctx := tab(t)
+				url := siteURL(t, page)
+				requests, wrong := open(t, ctx, v, url)
+				if wide := evaluate[int64](t, ctx, "document.documentElement.scrollWidth"); wide > v.width {
+					t.Errorf("the page is %d wide on a screen of %d", wide, v.width)
+				}
+				for _, r := range requests() {
+					if !strings.HasPrefix(r, "file://"+folder(t, "SITE")) && !strings.HasPrefix(r, "data:") {
+						t.Errorf("the page asks for %s", r)
+					}
+				}
+				if all := wrong(); len(all) > 0 {
+					t.Errorf("errors: %q", all)
+				}
+				screenshot(t, ctx, "site-"+name, v)
+				if name != "ipvs" { // TestPagesAreAccessible looks at reports
+					evaluate[bool](t, ctx, "([...document.querySelectorAll('.row')].slice(30).forEach(r => r.remove()), true)") // they are alike
+					seriousViolations(t, ctx)
+				}
+			})
+		}
+	}
+}
+
+func TestTheSiteFindsRequirementsAndSpeaksThreeLanguages(t *testing.T) {
+	ctx := tab(t)
+	_, wrong := open(t, ctx, views[0], siteURL(t, "index.html"))
+	search := func(text string) {
+		evaluate[bool](t, ctx, fmt.Sprintf(`(() => { const f = document.querySelector('[name=text]'); f.value = %q; f.dispatchEvent(new Event('input', {bubbles: true})); return true })()`, text))
+	}
+	shown := func() int { return evaluate[int](t, ctx, "document.querySelectorAll('.row:not([hidden])').length") }
+	all := shown()
+	search("session affinity")
+	some := shown()
+	if some == 0 || some >= all {
+		t.Errorf("the search shows %d of %d", some, all)
+	}
+	other := tab(t)
+	open(t, other, views[0], evaluate[string](t, ctx, "location.href"))
+	if n := evaluate[int](t, other, "document.querySelectorAll('.row:not([hidden])').length"); n != some {
+		t.Errorf("the address shows %d requirements elsewhere, %d here", n, some)
+	}
+	evaluate[bool](t, ctx, "(document.querySelector('.row:not([hidden]) a').click(), true)")
+	if err := chromedp.Run(ctx, chromedp.WaitVisible("#h-verdicts")); err != nil {
+		t.Fatalf("the link to a requirement: %v", err)
+	}
+	evaluate[bool](t, ctx, `(() => { const f = document.getElementById('language'); f.value = 'zh'; f.dispatchEvent(new Event('change', {bubbles: true})); return true })()`)
+	said := evaluate[string](t, ctx, "document.querySelector('.verdict.t').innerText")
+	if !strings.ContainsFunc(said, func(r rune) bool { return r > 0x4e00 && r < 0x9fff }) {
+		t.Errorf("in Chinese the page says %q", said)
+	}
+	if all := wrong(); len(all) > 0 {
+		t.Errorf("errors: %q", all)
+	}
+}
