@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site verify generate fuzz bench lint cross release clean
+.PHONY: conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site readers verify generate fuzz bench lint cross release clean
 
 ## conformance: build, run everything on the reference, print the verdict and where the reports are
 conformance: build
@@ -50,6 +50,10 @@ site: build
 ## page: the HTML page of a report and the website in a real browser (needs Chromium and npm)
 page: build
 	hack/page.sh $(REPORT_DIR)/pages
+
+## readers: reports read by other programs: JUnit by two readers, metrics by Prometheus' parser (needs Python's junitparser)
+readers: build
+	hack/readers.sh $(REPORT_DIR)/readers
 
 ## candidates-kine: allocation and apischema on the real API server with kine and SQLite for etcd; fails on any other deviation than on etcd (needs a C compiler)
 candidates-kine:

@@ -169,6 +169,7 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	}
 	merged := report.Merge(run, parts)
 	paths, err := folder.Finish(merged)
+	err = errors.Join(err, r.writeMetrics(merged))
 	if err == nil {
 		for i := range parts {
 			err = errors.Join(err, os.RemoveAll(r.partDir(i)))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -74,7 +75,7 @@ DIR is the folder of a run, or a report.json. The results of a run that ended wi
 			return nil
 		},
 	}
-	cmd.Flags().StringSliceVar(&formats, "format", nil, "html, md, yaml, junit (default all)")
+	cmd.Flags().StringSliceVar(&formats, "format", nil, "html, md, yaml, junit (default these), metrics")
 	cmd.Flags().StringVar(&to, "to", "", "folder to write to (default that of the report)")
 	return cmd
 }
@@ -85,7 +86,7 @@ func facesOf(formats []string) (faces []report.Face, err error) {
 	}
 	var names []string
 	byName := map[string]report.Face{}
-	for _, f := range report.Faces {
+	for _, f := range append(slices.Clone(report.Faces), report.MetricsAs("metrics.txt")) {
 		names = append(names, f.Name)
 		byName[f.Name] = f
 	}

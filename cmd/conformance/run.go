@@ -39,6 +39,7 @@ type runFlags struct {
 	profiles     []string
 	seed         int64
 	printReport  bool
+	metrics      string
 	failFast     bool
 	sonobuoy     sonobuoyFlags
 	given        *pflag.FlagSet // the flags, to know which were named
@@ -91,6 +92,7 @@ func (f *runFlags) registerSelection(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.Slow, "slow", false, "also run slow checks, which are not decided otherwise: fill a /16, serve a thousand Services of ten endpoints")
 	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 12 on a lab with traffic (6 in user-mode-linux), 8 on a cluster with traffic, 4 elsewhere)")
 	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for report.json, report.html, report.md, report.yaml, junit_01.xml and logs")
+	flags.StringVar(&f.metrics, "metrics", "", "also write verdicts and times to this file, as OpenMetrics text for Prometheus")
 	flags.BoolVar(&f.printReport, "print-report", false, "also print report.json, on one line that begins with {\"schemaVersion\": for a pod, whose files are gone when it ends")
 	flags.StringVar(&f.expectations, "expectations", "", "file of known deviations (default: the published list for the candidate); \"none\" uses no list")
 	flags.BoolVar(&f.strict, "strict", false, "excuse nothing: known deviations count as failures, as with --expectations none")
@@ -110,6 +112,7 @@ func (f *runFlags) runOrSay(ctx context.Context, out io.Writer) error {
 	}
 	r := report.Build(*f.nothing, nil)
 	paths, written := folder.Finish(r)
+	written = errors.Join(written, f.writeMetrics(r))
 	r.WriteSummary(out, report.Palette{})
 	if len(paths) > 0 && f.tierName == "" {
 		fmt.Fprintf(out, "reports: %s\n", reportsLine(paths))
@@ -291,6 +294,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	run.Interrupted = judging.Err() != nil && (len(results) < planned || slices.ContainsFunc(results, func(r check.Result) bool { return r.Reason == check.Interrupted }))
 	r := report.Build(run, results)
 	paths, writeErr := folder.Finish(r)
+	writeErr = errors.Join(writeErr, f.writeMetrics(r))
 	if run.Interrupted {
 		f.removeRun(id)
 	}
@@ -421,6 +425,15 @@ func paletteOf(terminal bool) report.Palette {
 func isTerminal(out io.Writer) bool {
 	file, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
+}
+
+// writeMetrics writes the file of --metrics in one step: who collects it never reads half of it.
+func (f *runFlags) writeMetrics(r *report.Report) error {
+	if f.metrics == "" {
+		return nil
+	}
+	_, err := r.WriteFaces(filepath.Dir(f.metrics), report.MetricsAs(filepath.Base(f.metrics)))
+	return err
 }
 
 // reportsLine is where the files of a report are: their folder once, then their names.

@@ -28,6 +28,9 @@ var Faces = []Face{
 	{"junit", JUnitFile, (*Report).JUnit},
 }
 
+// MetricsAs is a face that is written where somebody asks for it: OpenMetrics text, in a file of that name.
+func MetricsAs(file string) Face { return Face{"metrics", file, (*Report).Metrics} }
+
 // Title names what was judged.
 func (r *Report) Title() string {
 	c := &r.Candidate
