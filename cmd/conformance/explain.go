@@ -113,6 +113,9 @@ func explain(out io.Writer, r *spec.Requirement, language string) {
 			field("fault", f.Name+": "+f.Description)
 		}
 	}
+	for _, b := range spec.RealBugs(r.ID) {
+		field("real bug", b.About+"\n"+fmt.Sprintf("%-12s ", "")+b.URL())
+	}
 	field("notes", r.Notes)
 	for _, d := range r.Deviations {
 		versions := ""

@@ -68,6 +68,7 @@ type requirementView struct {
 	Notes      string
 	Sources    []spec.Reference
 	Deviations []spec.Deviation
+	Bugs       []spec.RealBug
 	Checks     []checkView
 }
 
@@ -120,7 +121,7 @@ func (r *Report) HTML() ([]byte, error) {
 		q.Class, q.Words = classOf(verdict.Verdict, verdict.KnownDeviation)
 		if known := spec.Default().Get(verdict.ID); known != nil {
 			q.Suite, q.Feature, q.Notes = string(known.Area), known.Feature, known.Notes
-			q.Sources, q.Deviations = spec.Default().References(known), known.Deviations
+			q.Sources, q.Deviations, q.Bugs = spec.Default().References(known), known.Deviations, spec.RealBugs(known.ID)
 		}
 		for _, c := range of[verdict.ID] {
 			q.Checks = append(q.Checks, r.checkView(c, verdict.ID))

@@ -288,6 +288,7 @@ func (s *maker) implementation(name string, all []collection.Entry) *implementat
 type requirementView struct {
 	*spec.Requirement
 	Sources []spec.Reference
+	Bugs    []spec.RealBug
 	Rows    []verdictRow
 	// Silent are the reports that have not judged it.
 	Silent []string
@@ -301,7 +302,7 @@ type verdictRow struct {
 func (r *requirementView) title() string { return string(r.ID) }
 
 func requirement(r *spec.Requirement, all []collection.Entry, verdicts []map[spec.ID]report.RequirementVerdict) *requirementView {
-	page := &requirementView{Requirement: r, Sources: spec.Default().References(r)}
+	page := &requirementView{Requirement: r, Sources: spec.Default().References(r), Bugs: spec.RealBugs(r.ID)}
 	for i := range all {
 		e := &all[i]
 		v, judged := verdicts[i][r.ID]
