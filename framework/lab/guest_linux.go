@@ -278,7 +278,7 @@ func rawConsole() {
 // guestHint says what may be wrong with user-mode-linux on this processor: older kernels have no room for the registers of AMX.
 func guestHint() string {
 	if b, err := os.ReadFile("/proc/cpuinfo"); err == nil && strings.Contains(string(b), " amx_tile") {
-		return "; this processor has AMX: user-mode-linux 6.1 of Debian 12 does not run on it, 7.2 of Debian sid does"
+		return "; this processor has AMX, on which user-mode-linux 6.1 of Debian 12 does not start: take a machine without it"
 	}
 	return ""
 }
