@@ -50,7 +50,12 @@ func Changes(old, now *Report) (all []Change) {
 			continue
 		}
 		c := Change{Requirement: id, Level: n.Level, Kind: Fix, Old: o.Words(), New: n.Words(), Why: now.Why(id, n.Verdict)}
-		if n.rank() > o.rank() {
+		switch {
+		case o.Verdict == check.NotApplicable:
+			c.Kind = New
+		case n.Verdict == check.NotApplicable:
+			c.Kind = Gone
+		case n.rank() > o.rank():
 			c.Kind = Regression
 		}
 		all = append(all, c)
@@ -88,7 +93,7 @@ func (v RequirementVerdict) Class() string {
 	return class
 }
 
-// rank orders verdicts, the best first. What does not apply is as good as what is conformant.
+// rank orders verdicts, the best first.
 func (v RequirementVerdict) rank() int {
 	switch {
 	case v.KnownDeviation:
@@ -131,7 +136,11 @@ func CountChanges(changes []Change) string {
 	for _, c := range changes {
 		n[c.Kind]++
 	}
-	return fmt.Sprintf("%d regressions, %d fixes, %d new, %d gone", n[Regression], n[Fix], n[New], n[Gone])
+	fixes := fmt.Sprintf("%d fixes", n[Fix])
+	if n[Fix] == 1 {
+		fixes = "1 fix"
+	}
+	return fmt.Sprintf("%s, %s, %d new, %d gone", counted(n[Regression], "regression"), fixes, n[New], n[Gone])
 }
 
 // ChangesMarkdown renders changes for a pull request.
