@@ -101,6 +101,7 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 
 // unseen are messages that no command of the list can cause here, and why.
 var unseen = map[string]string{
+	"%s is a signed bundle, whose files stay as they are: name another folder with --to":                    "it needs a signed bundle, see TestASignedBundleIsVerifiedByItsKeyAlone",
 	"no traffic can be sent here: %w; without it, judge the API server alone: --suite allocation,apischema": "it needs a machine without namespaces, see withoutnamespaces_linux_test.go",
 	"there can be no nodes here: %w": "it needs a machine without namespaces, see withoutnamespaces_linux_test.go",
 	"--output: %w":                   "it needs a program for an image, see TestImageWithWrongUsage",
