@@ -218,6 +218,7 @@ func TestFiltersAreInTheAddress(t *testing.T) {
 	if said := evaluate[string](t, ctx, "document.querySelector('#alloc-upper-band-first .statement').innerText"); !strings.Contains(said, "帯域") || strings.Contains(said, "band") {
 		t.Errorf("in Japanese the page says %q", said)
 	}
+	screenshot(t, ctx, "report-japanese", views[0])
 	if address := evaluate[string](t, ctx, "location.href"); !strings.HasSuffix(address, "lang=ja") {
 		t.Errorf("the language is not in the address %s", address)
 	}

@@ -76,6 +76,7 @@ func TestTheSiteFindsRequirementsAndSpeaksThreeLanguages(t *testing.T) {
 	if !strings.ContainsFunc(said, func(r rune) bool { return r > 0x4e00 && r < 0x9fff }) {
 		t.Errorf("in Chinese the page says %q", said)
 	}
+	screenshot(t, ctx, "site-requirement-chinese", views[0])
 	if all := wrong(); len(all) > 0 {
 		t.Errorf("errors: %q", all)
 	}

@@ -2,9 +2,12 @@ package bundle
 
 import (
 	"fmt"
+	"maps"
 	"reflect"
+	"slices"
 
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Compare finds what keeps two reports from being runs of the same claim with the same outcome: a reviewer who repeats a run sees by it whether he saw the same.
@@ -20,7 +23,9 @@ func Compare(a, b *report.Report) (findings []string) {
 	same("control planes", a.Candidate.Implementation+" "+a.Candidate.Version, b.Candidate.Implementation+" "+b.Candidate.Version)
 	same("service proxies", a.Candidate.DataPlane.String(), b.Candidate.DataPlane.String())
 	same("proxy modes", a.Candidate.ProxyMode, b.Candidate.ProxyMode)
-	same("declarations", a.Candidate.Declarations, b.Candidate.Declarations)
+	for _, d := range slices.Sorted(maps.Keys(spec.Declarables)) {
+		same("declaration "+string(d), a.Candidate.Declarations[d], b.Candidate.Declarations[d])
+	}
 	if a.Selection != nil && b.Selection != nil {
 		same("suites claimed", a.Selection.ClaimedSuites, b.Selection.ClaimedSuites)
 		same("features", a.Selection.Features, b.Selection.Features)
