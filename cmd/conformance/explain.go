@@ -14,7 +14,7 @@ import (
 )
 
 func newExplain() *cobra.Command {
-	language := ""
+	language, requests := "", false
 	cmd := &cobra.Command{
 		Use:   "explain ID",
 		Short: "explain a requirement: what it demands, from where, how it is checked, which faults it catches",
@@ -35,9 +35,13 @@ func newExplain() *cobra.Command {
 				return usage("--lang %s: there are %s", language, strings.Join(spec.Languages, ", "))
 			}
 			explain(cmd.OutOrStdout(), r, language)
+			if requests && r.Unchecked == "" {
+				return byHand(cmd.Context(), cmd.OutOrStdout(), r.ID)
+			}
 			return nil
 		},
 	}
+	cmd.Flags().BoolVar(&requests, "requests", false, "also show how to repeat its checks by hand: the requests that they send to the reference, as kubectl commands")
 	cmd.Flags().StringVar(&language, "lang", "", "language of the statement: "+strings.Join(spec.Languages, ", ")+" (default that of LC_ALL, LC_MESSAGES or LANG)")
 	return cmd
 }

@@ -66,7 +66,7 @@ func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string, 
 	cp := &ControlPlane{
 		lease: lease, config: config, http: client, base: config.Host, agent: config.UserAgent, exclusive: d.exclusive, careful: what.Careful,
 		further: what.FurtherServiceCIDRs, random: seeded(d.Name + cidr),
-		journal: &journal{}, serial: &atomic.Int64{},
+		journal: &journal{length: setup.Requests}, serial: &atomic.Int64{},
 	}
 	if cp.core, err = typedcorev1.NewForConfigAndClient(config, client); err != nil {
 		return nil, err

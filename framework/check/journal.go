@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,6 +16,7 @@ type journal struct {
 	mu      sync.Mutex
 	entries []entry
 	next    int
+	length  int // how many are kept; 0 is journalLength
 }
 
 type entry struct {
@@ -27,12 +29,13 @@ const journalLength = 6
 func (j *journal) add(e entry) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if len(j.entries) < journalLength {
+	length := cmp.Or(j.length, journalLength)
+	if len(j.entries) < length {
 		j.entries = append(j.entries, e)
 		return
 	}
 	j.entries[j.next] = e
-	j.next = (j.next + 1) % journalLength
+	j.next = (j.next + 1) % length
 }
 
 // commands returns the requests, oldest first, as kubectl commands where kubectl can express them.

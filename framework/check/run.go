@@ -314,6 +314,9 @@ func judge(report ginkgo.SpecReport) {
 			r.Failure.Reproduce = current.cp.journal.commands()
 		}
 	}
+	if setup.Requests > 0 && current.cp != nil {
+		r.Requests = current.cp.journal.commands()
+	}
 	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r})
 	current = nil
 }

@@ -39,7 +39,9 @@ type Result struct {
 	Requirements []spec.ID `json:"requirements"`
 	Verdict      Verdict   `json:"verdict"`
 	// Uses are optional features that the check used and none of its requirements is about.
-	Uses           []string      `json:"uses,omitempty"`
+	Uses []string `json:"uses,omitempty"`
+	// Requests are the last requests of the check, as kubectl commands, if the run asked for them (Setup.Requests). They stay in this process.
+	Requests       []string      `json:"-"`
 	Reason         string        `json:"reason,omitempty"` // why the verdict is unknown or not applicable
 	Failure        *Failure      `json:"failure,omitempty"`
 	Evidence       []Evidence    `json:"evidence,omitempty"`
@@ -149,6 +151,8 @@ type Setup struct {
 	RunID string
 	// Version is the version of the suite, for the User-Agent.
 	Version string
+	// Requests is how many of its last requests each result tells; 0 tells a few of a failure only.
+	Requests int
 
 	admission *candidate.Admission // of the candidate
 }

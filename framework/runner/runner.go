@@ -61,6 +61,8 @@ type Options struct {
 	Seed int64
 	// Version is the version of the suite.
 	Version string
+	// Requests is how many of its requests each result tells (check.Setup); for runs in this process.
+	Requests int
 	// Sink receives the events of the run, one at a time.
 	Sink check.Sink
 }
@@ -200,7 +202,7 @@ func Run(ctx context.Context, o Options) error {
 		suite, reporter := ginkgo.GinkgoConfiguration()
 		configure(&suite, o.Seed)
 		setup := o.setup(o.Candidate, o.Sink, o.RunID, o.Version)
-		setup.Context = ctx
+		setup.Context, setup.Requests = ctx, o.Requests
 		check.RunConfigured(&harness{}, setup, suite, reporter)
 		ended <- nil
 	}()
