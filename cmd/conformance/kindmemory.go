@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// What a node of a kind cluster takes, in bytes: bounds above what was seen of one that runs pods of checks (830 MiB and 490 MiB, docs/measurements.md).
+// What a node of a kind cluster takes, in bytes: bounds above what was seen of one that runs pods of checks (830 MiB and 490 MiB, docs/performance.md).
 const (
 	controlPlaneMemory = 1200 << 20
 	workerMemory       = 600 << 20
