@@ -1,4 +1,5 @@
-// Command labrepeat runs `conformance run` many times and reports every check whose verdict differs from run to run.
+// Command labrepeat runs `conformance run` many times and reports every check whose verdict differs from run to run. A deviation that
+// is listed as intermittent may differ.
 //
 //	go run ./hack/labrepeat -n 50 bin/conformance run --tier lab
 //	go run ./hack/labrepeat -each surroundings=silent,accepting bin/conformance run --tier lab --suite proxy
@@ -71,7 +72,7 @@ func repeat(commands [][]string) (int, error) {
 			if seen[name] == nil {
 				seen[name] = map[check.Verdict][]int{}
 			}
-			seen[name][c.Verdict] = append(seen[name][c.Verdict], i)
+			seen[name][verdictOf(&c)] = append(seen[name][verdictOf(&c)], i)
 		}
 		fmt.Printf("run %2d  %s  %5.1f s  %s  (%d conformant, %d non-conformant, %d unknown, %d not applicable checks)\n", i,
 			r.Started.Format(time.TimeOnly), r.Seconds, r.VerdictLine(), r.Summary.Checks.Conformant, r.Summary.Checks.NonConformant, r.Summary.Checks.Unknown, r.Summary.Checks.NotApplicable)
@@ -81,8 +82,12 @@ func repeat(commands [][]string) (int, error) {
 		if len(seen[name]) == 1 && total(seen[name]) == n {
 			continue
 		}
-		differing++
-		fmt.Printf("differs: %s", name)
+		if onlyIntermittent(seen[name]) && total(seen[name]) == n {
+			fmt.Printf("intermittent, as listed: %s", name)
+		} else {
+			differing++
+			fmt.Printf("differs: %s", name)
+		}
 		for v, runs := range seen[name] {
 			fmt.Printf("; %s in %d runs %v", v, len(runs), runs)
 		}
@@ -96,6 +101,21 @@ func repeat(commands [][]string) (int, error) {
 	slices.Sort(times)
 	fmt.Printf("%d runs of %d checks, median %.1f s, slowest %.1f s: %d verdicts differ from run to run\n", n, len(seen), times[len(times)/2], times[len(times)-1], differing)
 	return differing, nil
+}
+
+// listedIntermittent is the verdict on a check that fails now and then, as a published list of known deviations says.
+const listedIntermittent check.Verdict = "known deviation, intermittent"
+
+func verdictOf(c *report.CheckVerdict) check.Verdict {
+	if c.KnownDeviation != nil && c.KnownDeviation.Intermittent {
+		return listedIntermittent
+	}
+	return c.Verdict
+}
+
+// onlyIntermittent reports whether a check is conformant but where it fails as listed: then runs need not agree.
+func onlyIntermittent(verdicts map[check.Verdict][]int) bool {
+	return len(verdicts) == 2 && len(verdicts[check.Conformant]) > 0 && len(verdicts[listedIntermittent]) > 0
 }
 
 func once(dir string, command []string) (*report.Report, error) {
