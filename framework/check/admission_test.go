@@ -65,17 +65,17 @@ func (a *administered) AnotherServer(context.Context, map[string]bool) (candidat
 }
 func (a *administered) Release() { a.released = true }
 
-func find(t *testing.T, admit func(*corev1.Service) (int, string)) (*candidate.Admission, error, *administered) {
+func find(t *testing.T, admit func(*corev1.Service) (int, string)) (*candidate.Admission, *administered, error) {
 	t.Helper()
 	a := &administered{admit: admit}
 	a.server = httptest.NewServer(a)
 	t.Cleanup(a.server.Close)
 	found, _, err := FindAdmission(t.Context(), a, false)
-	return found, err, a
+	return found, a, err
 }
 
 func TestWhatAdmissionAddsIsFound(t *testing.T) {
-	found, err, a := find(t, func(s *corev1.Service) (int, string) {
+	found, a, err := find(t, func(s *corev1.Service) (int, string) {
 		s.Labels = map[string]string{"team": "platform", "name": s.Name}
 		s.Annotations = map[string]string{"owner": "platform"}
 		s.Finalizers = []string{"example.com/guard"}
@@ -114,19 +114,19 @@ func TestWhatAdmissionRefusesIsFoundAndRightsThatAreMissingAreNot(t *testing.T) 
 		}
 	}
 	const plugin = `services "trial" is forbidden: Use of external IPs is denied by admission control`
-	found, err, _ := find(t, refuses(plugin))
+	found, _, err := find(t, refuses(plugin))
 	if err != nil || len(found.Refused) != 1 || found.Refused[spec.FeatureExternalIPs] != plugin || len(found.Labels) > 0 {
 		t.Errorf("a plugin: %+v, %v", found, err)
 	}
-	found, err, _ = find(t, refuses(`services is forbidden: User "somebody" cannot create resource "services" in API group ""`))
+	found, _, err = find(t, refuses(`services is forbidden: User "somebody" cannot create resource "services" in API group ""`))
 	if err != nil || found != nil {
 		t.Errorf("missing rights: %+v, %v", found, err)
 	}
-	found, err, _ = find(t, func(*corev1.Service) (int, string) { return 0, "" })
+	found, _, err = find(t, func(*corev1.Service) (int, string) { return 0, "" })
 	if err != nil || found != nil {
 		t.Errorf("an API server as Kubernetes has it: %+v, %v", found, err)
 	}
-	if _, err, _ = find(t, func(*corev1.Service) (int, string) { return http.StatusForbidden, plugin }); err == nil {
+	if _, _, err = find(t, func(*corev1.Service) (int, string) { return http.StatusForbidden, plugin }); err == nil {
 		t.Error("one that refuses every Service was taken for one that refuses features")
 	}
 }

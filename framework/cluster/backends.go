@@ -121,7 +121,7 @@ func (c *Cluster) cleanNamespace(ctx context.Context, name string, pods []*pod) 
 		},
 		func() error {
 			return c.client.CoreV1().Endpoints(name).DeleteCollection(ctx, now, metav1.ListOptions{})
-		}, //nolint:staticcheck // the API of mirrored endpoints is judged, too
+		},
 		func() error { return c.noSlices(ctx, name) },
 	} {
 		done.Go(func() { errs[len(pods)+i] = remove() })
