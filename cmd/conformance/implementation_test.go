@@ -24,6 +24,9 @@ func TestTheExampleOfAnImplementationNamesEveryDeclaration(t *testing.T) {
 		if i.Declarations[name] == "" {
 			t.Errorf("the example does not show %s", name)
 		}
+		if spec.About(name) == "" {
+			t.Errorf("nothing says what %s is about", name)
+		}
 	}
 	c, err := reference.New(reference.Options{})
 	if err != nil {

@@ -43,7 +43,9 @@ func (cp *ControlPlane) removeStrays(ctx context.Context, addresses networkingcl
 			continue // it is there; or what hinders the request will hinder the check, too
 		}
 		err := addresses.Delete(ctx, object.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &object.UID}})
-		if err != nil && !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
+		if err == nil {
+			Record("stray IPAddress "+object.Name+" removed", "it stood for Service %s/%s of an earlier check, which is gone", parent.Namespace, parent.Name)
+		} else if !apierrors.IsNotFound(err) && !apierrors.IsConflict(err) {
 			errs = append(errs, fmt.Errorf("delete IPAddress %s, which stands for a Service that is gone: %w", object.Name, err))
 		}
 	}

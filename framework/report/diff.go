@@ -146,12 +146,12 @@ func CountChanges(changes []Change) string {
 // ChangesMarkdown renders changes for a pull request.
 func ChangesMarkdown(old, now *Report, changes []Change) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s, compared with %s\n\n%s. Verdict: %s, was %s.\n", markdown(now.Title()), markdown(old.Title()), CountChanges(changes), now.Verdict, old.Verdict)
+	fmt.Fprintf(&b, "# %s, compared with %s\n\n%s. Verdict: %s, was %s.\n", MarkdownText(now.Title()), MarkdownText(old.Title()), CountChanges(changes), now.Verdict, old.Verdict)
 	if len(changes) > 0 {
 		b.WriteString("\n| change | requirement | level | was | is | what was found |\n|---|---|---|---|---|---|\n")
 	}
 	for i, c := range changes {
-		row := fmt.Sprintf("| %s | `%s` | %s | %s | %s | %s |\n", c.Kind, c.Requirement, c.Level, c.Old, c.New, markdown(c.Why))
+		row := fmt.Sprintf("| %s | `%s` | %s | %s | %s | %s |\n", c.Kind, c.Requirement, c.Level, c.Old, c.New, MarkdownText(c.Why))
 		if b.Len()+len(row) > largestMarkdown-1<<10 {
 			fmt.Fprintf(&b, "\nAnd %d more.\n", len(changes)-i)
 			break

@@ -15,26 +15,26 @@ const largestMarkdown = 63 << 10
 // Markdown renders the report for a pull request or a step summary: what is not met first, then what is undecided, then known deviations.
 func (r *Report) Markdown() ([]byte, error) {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %s: %s\n\n%s\n\n", markdown(r.Title()), markdown(string(r.Verdict)), markdown(r.Sentence()))
+	fmt.Fprintf(&b, "# %s: %s\n\n%s\n\n", MarkdownText(r.Title()), MarkdownText(string(r.Verdict)), MarkdownText(r.Sentence()))
 	row := func(what string, c Counts) {
 		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d |\n", what, c.Conformant, c.NonConformant-c.KnownDeviations, c.KnownDeviations, c.Blocked, c.Unknown, c.NotApplicable)
 	}
 	b.WriteString("| | conformant | not met | known deviations | blocked | unknown | not applicable |\n|---|--:|--:|--:|--:|--:|--:|\n")
 	row("requirements", r.Summary.Requirements)
 	row("checks", r.Summary.Checks)
-	fmt.Fprintf(&b, "\nSuite %s, tier %s, %.0f s, seed %d, started %s.", markdown(r.SuiteVersion), markdown(r.Candidate.Tier), r.Seconds, r.Seed, r.Started.Format("2006-01-02 15:04:05 MST"))
+	fmt.Fprintf(&b, "\nSuite %s, tier %s, %.0f s, seed %d, started %s.", MarkdownText(r.SuiteVersion), MarkdownText(r.Candidate.Tier), r.Seconds, r.Seed, r.Started.Format("2006-01-02 15:04:05 MST"))
 	if t := r.TimeToConsistency; t != nil {
 		fmt.Fprintf(&b, " Time to consistency of %d changes: p50 %.2f s, p99 %.2f s, max %.2f s.", t.Changes, t.P50, t.P99, t.Max)
 	}
 	b.WriteString("\n")
 	if line := r.RootsLine(); line != "" {
-		fmt.Fprintf(&b, "\n%s\n", markdown(line))
+		fmt.Fprintf(&b, "\n%s\n", MarkdownText(line))
 	}
 	for _, e := range r.Ended {
-		fmt.Fprintf(&b, "\n%s ended by itself: %s\n", markdown(e.Program), markdown(oneLine(e.How)))
+		fmt.Fprintf(&b, "\n%s ended by itself: %s\n", MarkdownText(e.Program), MarkdownText(oneLine(e.How)))
 	}
 	for _, x := range r.UnexpectedPasses {
-		fmt.Fprintf(&b, "\n%s was expected to fail, but passed: %s\n", markdown(string(x.Requirement)), markdown(oneLine(x.Reason)))
+		fmt.Fprintf(&b, "\n%s was expected to fail, but passed: %s\n", MarkdownText(string(x.Requirement)), MarkdownText(oneLine(x.Reason)))
 	}
 	r.listMarkdown(&b, "Not met", func(v RequirementVerdict) bool { return v.Verdict == check.NonConformant && !v.KnownDeviation })
 	r.listMarkdown(&b, "Unknown", func(v RequirementVerdict) bool { return v.Verdict == check.Unknown })
@@ -44,7 +44,7 @@ func (r *Report) Markdown() ([]byte, error) {
 		b.WriteString("\n## Profiles\n\n| profile | verdict | conformant | not met | known deviations | unknown |\n|---|---|--:|--:|--:|--:|\n")
 		for _, p := range r.Profiles {
 			n := p.Requirements
-			fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d |\n", markdown(string(p.Profile)), p.Verdict, n.Conformant, n.NonConformant-n.KnownDeviations, n.KnownDeviations, n.Unknown)
+			fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d |\n", MarkdownText(string(p.Profile)), p.Verdict, n.Conformant, n.NonConformant-n.KnownDeviations, n.KnownDeviations, n.Unknown)
 		}
 	}
 	return []byte(b.String()), nil
@@ -61,7 +61,7 @@ func (r *Report) listMarkdown(b *strings.Builder, title string, of func(Requirem
 		if known := spec.Default().Get(v.ID); known != nil {
 			statement = known.Statement
 		}
-		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", v.ID, v.Level, markdown(statement), markdown(r.Why(v.ID, v.Verdict))))
+		rows = append(rows, fmt.Sprintf("| `%s` | %s | %s | %s |\n", v.ID, v.Level, MarkdownText(statement), MarkdownText(r.Why(v.ID, v.Verdict))))
 	}
 	if len(rows) == 0 {
 		return
@@ -105,7 +105,7 @@ var markdownEscapes = strings.NewReplacer(
 	"\\", "\\\\", "|", "\\|", "`", "\\`", "*", "\\*", "_", "\\_", "[", "\\[", "]", "\\]", "<", "&lt;", ">", "&gt;", "&", "&amp;", "#", "\\#", "~", "\\~", "@", "&#64;", "!", "\\!",
 )
 
-// markdown is text without what Markdown, HTML or a terminal would take for an instruction, in one line.
-func markdown(text string) string {
+// MarkdownText is text without what Markdown, HTML or a terminal would take for an instruction, in one line.
+func MarkdownText(text string) string {
 	return markdownEscapes.Replace(visible(strings.Join(strings.Fields(text), " ")))
 }

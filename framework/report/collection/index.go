@@ -14,11 +14,6 @@ const (
 	BadgeFile = "badge.svg"
 )
 
-// cell is text that a table of Markdown takes for nothing else.
-func cell(text string) string {
-	return strings.NewReplacer("|", "\\|", "<", "&lt;", "[", "\\[", "\n", " ", "`", "'").Replace(text)
-}
-
 // Index makes the generated files of a collection, by slash-separated path: a table of all reports, and for each its report.md and its badge.
 func Index(all []Entry) (map[string][]byte, error) {
 	files := map[string][]byte{}
@@ -31,7 +26,7 @@ func Index(all []Entry) (map[string][]byte, error) {
 		n := e.Report.Summary.Requirements
 		fmt.Fprintf(&b, "| %s | %s | %s | [![%s](%s)](%s) | %d | %d | %d | %d | %s, %s | %s | %s |\n",
 			e.Implementation, e.Version, e.Mode, e.Report.Shortly(), path.Join(e.Path(), BadgeFile), path.Join(e.Path(), report.MarkdownFile),
-			n.Conformant, n.Unexcused(), n.KnownDeviations, n.Undecided(), e.Report.Candidate.Tier, e.Report.Started.Format("2006-01-02"), e.Report.SuiteVersion, cell(e.Report.Submitter.Organization))
+			n.Conformant, n.Unexcused(), n.KnownDeviations, n.Undecided(), e.Report.Candidate.Tier, e.Report.Started.Format("2006-01-02"), e.Report.SuiteVersion, report.MarkdownText(e.Report.Submitter.Organization))
 		text, err := e.Report.Markdown()
 		if err != nil {
 			return nil, err

@@ -82,11 +82,10 @@ func Make(all []collection.Entry) (map[string][]byte, error) {
 }
 
 // Paths of pages, from the folder of the site on.
-func reportPage(e *collection.Entry) string         { return "reports/" + e.Path() + ".html" }
-func archive(e *collection.Entry) string            { return "reports/" + e.Path() + ".tar.gz" }
-func implementationPage(name string) string         { return "implementations/" + name + ".html" }
-func requirementPage(id spec.ID) string             { return "requirements/" + string(id) + ".html" }
-func nameOf(e *collection.Entry, and string) string { return e.Version + and + e.Mode }
+func reportPage(e *collection.Entry) string { return "reports/" + e.Path() + ".html" }
+func archive(e *collection.Entry) string    { return "reports/" + e.Path() + ".tar.gz" }
+func implementationPage(name string) string { return "implementations/" + name + ".html" }
+func requirementPage(id spec.ID) string     { return "requirements/" + string(id) + ".html" }
 
 // maker makes the pages.
 type maker struct {
@@ -183,7 +182,7 @@ func (s *maker) overview() *overview {
 	byID := make([]map[spec.ID]report.RequirementVerdict, len(s.newest))
 	for i, e := range s.newest {
 		o.Newest = append(o.Newest, lineOf(e))
-		o.Columns = append(o.Columns, e.Implementation+" "+nameOf(e, " "))
+		o.Columns = append(o.Columns, e.Name())
 		byID[i] = e.Report.ByID()
 	}
 	for _, p := range spec.Default().Profiles() {
