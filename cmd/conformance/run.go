@@ -348,6 +348,9 @@ func selectsTraffic() bool {
 var errEnough = errors.New("a check is non-conformant")
 
 func (f *runFlags) validate() error {
+	if info, err := os.Stat(f.metrics); err == nil && info.IsDir() {
+		return usage("--metrics %s is a folder: name a file", f.metrics)
+	}
 	if f.parallel < 0 || f.parallel == 0 && f.given.Changed("parallel") {
 		return usage("--parallel %d: the number of workers must be positive", f.parallel)
 	}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -152,5 +153,14 @@ func TestAProgramThatMayEndMayNotCrash(t *testing.T) {
 	}
 	if !crashed.died() {
 		t.Error("a crash counts as an end")
+	}
+}
+
+func TestProgramsThatAreJudgedDoNotSeeWhatIsNotForThem(t *testing.T) {
+	for name, seen := range map[string]bool{"CONFORMANCE_SIGN_PASSWORD": false, "ETCD_NAME": false, "VENDOR_OPTION": true} {
+		t.Setenv(name, "x")
+		if slices.Contains(serverEnvironment(), name+"=x") != seen {
+			t.Errorf("%s is seen: %v", name, !seen)
+		}
 	}
 }
