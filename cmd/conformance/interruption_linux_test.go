@@ -208,7 +208,7 @@ func TestASignalToTheOuterProcessOfALabEndsIt(t *testing.T) {
 		t.Run(told.String(), func(t *testing.T) {
 			began := makeFIFO(t)
 			programs := labPrograms(t, "echo > "+began+"; exec sleep 1000")
-			r := startSignalled(t, "run", "--tier", "lab", "--kubernetes-bin-dir", programs, "--suite", "proxy", "--parallel", "2")
+			r := startSignalled(t, "run", "--tier", "lab", "--kubernetes-bin-dir", programs, "--suite", "proxy", "--parallel", "2", withoutKubeProxy)
 			r.awaitLine(" checks, suite ")
 			if _, err := os.ReadFile(began); err != nil { // until etcd has begun
 				t.Fatal(err)
@@ -238,7 +238,7 @@ func TestASignalBeforeTheRunBeginsIsReported(t *testing.T) {
 			if err := os.WriteFile(filepath.Join(programs, "kube-apiserver"), []byte("#!/bin/sh\necho > "+began+"; exec sleep 1000\n"), 0o700); err != nil {
 				t.Fatal(err)
 			}
-			r := startSignalled(t, "run", "--tier", "lab", "--kubernetes-bin-dir", programs, "--focus", focus)
+			r := startSignalled(t, "run", "--tier", "lab", "--kubernetes-bin-dir", programs, "--focus", focus, withoutKubeProxy)
 			if _, err := os.ReadFile(began); err != nil {
 				t.Fatal(err)
 			}
@@ -247,6 +247,9 @@ func TestASignalBeforeTheRunBeginsIsReported(t *testing.T) {
 		})
 	}
 }
+
+// withoutKubeProxy has a lab take another program for a proxy: one with kube-proxy needs iptables on the machine.
+const withoutKubeProxy = "--proxy-command=exec sleep 1000"
 
 // makeFIFO makes a file whose reader waits for its writer.
 func makeFIFO(t *testing.T) string {
