@@ -23,7 +23,7 @@ import (
 // prepareAgent decides on the image of the agent, which holds this program, if checks of traffic are selected and no other image is named. A
 // program that cannot be one leaves those checks out, and says why.
 func (r *kindRun) prepareAgent() error {
-	if !selectsTraffic() {
+	if !r.traffic {
 		return nil
 	}
 	self, err := os.Executable()
@@ -119,7 +119,7 @@ func (r *kindRun) startOutside(ctx context.Context, c made) (file string, remove
 func (r *kindRun) fence(ctx context.Context, i int, c made) (remove func()) {
 	ranges, err := parseServiceCIDR(r.cidrs[i])
 	var f *kindcluster.Fence
-	if err == nil && selectsTraffic() {
+	if err == nil && r.traffic {
 		f, err = c.Fence(ctx, ranges)
 	}
 	if err != nil {

@@ -128,7 +128,7 @@ func (s *Selection) Validate(declarations []check.Declaration) error {
 	}
 	if len(problems) == 0 && s.Shard.Of > 0 {
 		if n := s.Divided(declarations); s.Shard.Of > n {
-			problems = append(problems, fmt.Errorf("shard %s: there cannot be more shards than checks, of which %d are selected", s.Shard, n))
+			problems = append(problems, fmt.Errorf("shard %s: each shard needs a check, and the selection has %d", s.Shard, n))
 		}
 	}
 	return errors.Join(problems...)

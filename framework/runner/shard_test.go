@@ -58,7 +58,7 @@ func TestDividingIsAFairPartition(t *testing.T) {
 func TestThereAreNoMoreShardsThanChecks(t *testing.T) {
 	id := spec.Default().Requirements[0].ID
 	declarations := []check.Declaration{{Suite: "allocation", Name: "a", Requirements: []spec.ID{id}}, {Suite: "allocation", Name: "b", Requirements: []spec.ID{id}}, {Suite: "proxy", Name: "c"}}
-	for of, want := range map[int]string{2: "", 3: "of which 2 are selected", 1 << 40: "of which 2 are selected"} {
+	for of, want := range map[int]string{2: "", 3: "the selection has 2", 1 << 40: "the selection has 2"} {
 		s := Selection{Suites: []string{"allocation"}, Shard: candidate.Shard{Index: 1, Of: of}}
 		if err := s.Validate(declarations); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
 			t.Errorf("%d shards of 2 checks: %v", of, err)
