@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -128,10 +127,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if f.seed == 0 {
-		f.seed = rand.Int64N(1<<31-1) + 1
-		if f.Shard.Of > 0 {
-			f.seed = seedOfShards
-		}
+		f.seed = f.NewSeed()
 	}
 	var says *implementation
 	if f.declared != "" {

@@ -11,9 +11,6 @@ import (
 // completionIndex is the variable in which the pods of an indexed Job have their number, which counts from 0.
 const completionIndex = "JOB_COMPLETION_INDEX"
 
-// seedOfShards is the seed where none is named: shards that start by themselves could not agree on another one.
-const seedOfShards = 1
-
 // parseShard reads the value of --shard. index is the value of the variable completionIndex.
 func parseShard(text, index string) (s candidate.Shard, err error) {
 	first, of, _ := strings.Cut(text, "/")

@@ -4,7 +4,6 @@ package gotest
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -56,7 +55,7 @@ func judge(ctx context.Context, t testing.TB, c candidate.Candidate, o Options) 
 		return nil, errors.New("no check matches the selection: import the suites that are to judge, such as suites/allocation")
 	}
 	if o.Seed == 0 {
-		o.Seed = rand.Int64N(1<<31-1) + 1
+		o.Seed = o.NewSeed()
 	}
 	what := c.Describe()
 	expectations, err := expected(o.Expectations, &what)

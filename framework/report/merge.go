@@ -23,7 +23,7 @@ func Merge(run Run, parts []Part) *Report {
 	run.Candidate, run.Planned = described(parts), 0
 	run.Candidate.Tier = tier
 	var results []check.Result
-	fixed := map[[3]string]int{} // where in results a check of a fixed range is
+	at := map[[3]string]int{} // where in results a check of a range is
 	for _, p := range parts {
 		run.Planned += p.Report.NotRun
 		run.Interrupted = run.Interrupted || p.Report.Interrupted
@@ -33,16 +33,14 @@ func Merge(run Run, parts []Part) *Report {
 			if len(parts) > 1 && r.ServiceCIDR == "" {
 				r.ServiceCIDR = p.ServiceCIDR
 			}
-			if r.ServiceCIDR != p.ServiceCIDR {
-				key := [3]string{r.Suite, r.Check, r.ServiceCIDR}
-				if i, before := fixed[key]; before {
-					if check.Worse(results[i].Verdict, r.Verdict) != results[i].Verdict {
-						results[i] = r
-					}
-					continue
+			key := [3]string{r.Suite, r.Check, r.ServiceCIDR}
+			if i, before := at[key]; before {
+				if check.Worse(results[i].Verdict, r.Verdict) != results[i].Verdict {
+					results[i] = r
 				}
-				fixed[key] = len(results)
+				continue
 			}
+			at[key] = len(results)
 			results = append(results, r)
 		}
 	}

@@ -136,6 +136,49 @@ func TestMergedShardsAreTheReportOfOneRun(t *testing.T) {
 	}
 }
 
+// TestShardsOfARunOnSeveralClusters has two clusters in each shard. A check of a fixed range, which one of the clusters has, and a deviation that one of them shows, are in
+// different shards.
+func TestShardsOfARunOnSeveralClusters(t *testing.T) {
+	must := requirement(t, spec.Must)
+	fixed := func(v check.Verdict) check.Result { return on("10.97.0.0/28", result(must, "fixed", v)) }
+	clusters := map[string][]check.Result{
+		"10.96.0.0/24": {fixed(check.NotApplicable), result(must, "a", check.Conformant), result(must, "b", check.NonConformant)},
+		"10.97.0.0/28": {fixed(check.Conformant), result(must, "a", check.Conformant), result(must, "b", check.Conformant)},
+	}
+	run := Run{
+		Started: time.Unix(1, 0), Duration: time.Second, Selection: &Selection{Expectations: "published"},
+		Candidate:    candidate.Description{Implementation: "kubernetes", Tier: "kind", Capabilities: []spec.Capability{spec.SingleStack}},
+		Expectations: Expectations{[]Expectation{{Requirement: must, Reason: "r"}}},
+	}
+	// ofClusters is the merged report of the clusters for the checks of the names.
+	ofClusters := func(run Run, names ...string) *Report {
+		var parts []Part
+		for _, cidr := range []string{"10.96.0.0/24", "10.97.0.0/28"} {
+			mine := slices.DeleteFunc(slices.Clone(clusters[cidr]), func(r check.Result) bool {
+				return !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(r.Check, ": "+name) })
+			})
+			of := run
+			of.Planned = len(mine)
+			parts = append(parts, Part{cidr, Build(of, mine)})
+		}
+		return Merge(run, parts)
+	}
+	var shards []ShardReport
+	for i, names := range [][]string{{"fixed", "a"}, {"b"}} {
+		of := run
+		of.Selection = &Selection{Expectations: "published", Shard: &Shard{Shard: candidate.Shard{Index: i + 1, Of: 2}, Checks: 3}}
+		shards = append(shards, ShardReport{fmt.Sprint(i), ofClusters(of, names...)})
+	}
+	merged, err := MergeShards(shards)
+	if err != nil {
+		t.Fatal(err)
+	}
+	whole := ofClusters(run, "fixed", "a", "b")
+	if got, want := asJSON(merged), asJSON(whole); string(got) != string(want) || len(merged.Checks) != 5 || merged.Verdict != check.Conformant {
+		t.Errorf("%s, %d checks: %s", merged.Verdict, len(merged.Checks), difference(got, want))
+	}
+}
+
 // threeShards are those of a run of three checks.
 func threeShards(t *testing.T) []ShardReport {
 	t.Helper()

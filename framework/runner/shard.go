@@ -2,6 +2,7 @@ package runner
 
 import (
 	"cmp"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/service-conformance/conformance/framework/check"
@@ -44,6 +45,17 @@ func byLoad(load []int) []int {
 
 // runs is how many results a check has where no ranges are named.
 func runs(d *check.Declaration) int { return max(1, len(d.ServiceCIDRs)) }
+
+// seedOfShards is the seed of shards where none is named: they start by themselves, and could not agree on another one.
+const seedOfShards = 1
+
+// NewSeed is the seed of a run where none is named: any, or that which all shards of a run have.
+func (s *Selection) NewSeed() int64 {
+	if s.Shard.Of > 0 {
+		return seedOfShards
+	}
+	return rand.Int64N(1<<31-1) + 1
+}
 
 // Divided is how many of the checks are divided among shards: those that are selected. Service ranges do not count, so that the clusters of a run, each of which has
 // its own, divide alike.
