@@ -140,6 +140,13 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 		if _, err := kindcluster.Existing(f.kind.reuse, r.dir); err != nil {
 			return usage("%w", err)
 		}
+		end, err := kindcluster.TakeTurn(ctx, f.kind.reuse, func() {
+			fmt.Fprintf(out, "waiting for the run that judges cluster %s: one run at a time prepares its nodes\n", f.kind.reuse)
+		})
+		if err != nil {
+			return interrupted(ctx, err)
+		}
+		defer end()
 	}
 	if !r.stays() {
 		ending.mayLeave(fmt.Sprintf("clusters conformance-%s-N: `kind get clusters` shows them, `kind delete cluster --name` removes one", r.id))
@@ -493,6 +500,9 @@ func (r *kindRun) arguments(i int, kubeconfig, outside string) []string {
 	add("implementation", r.declared)
 	add("agent-image", r.agentImage)
 	add("outside", outside)
+	if r.Shard.Of > 0 {
+		add("shard", r.Shard.String())
+	}
 	if r.Slow {
 		args = append(args, "--slow")
 	}

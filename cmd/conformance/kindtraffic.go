@@ -25,7 +25,7 @@ import (
 // prepareAgent decides on the image of the agent, if checks of traffic are selected and no other image is named. The image holds the agent that this program
 // carries, or else this program. A program that cannot be one leaves those checks out, and says why.
 func (r *kindRun) prepareAgent() error {
-	if !selectsTraffic() {
+	if !r.traffic {
 		return nil
 	}
 	self, err := embedded.Write(r.dir, runtime.GOARCH) // nodes of kind run on this machine's processors
@@ -124,7 +124,7 @@ func (r *kindRun) startOutside(ctx context.Context, c made) (file string, remove
 func (r *kindRun) fence(ctx context.Context, i int, c made) (remove func()) {
 	ranges, err := parseServiceCIDR(r.cidrs[i])
 	var f *kindcluster.Fence
-	if err == nil && selectsTraffic() {
+	if err == nil && r.traffic {
 		f, err = c.Fence(ctx, ranges)
 	}
 	if err != nil {

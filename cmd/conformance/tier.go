@@ -176,7 +176,7 @@ func validateProxy(o lab.ProxyOptions) error {
 }
 
 // open makes the candidate. Its errors carry their exit code.
-func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []string, seed uint64, traffic bool) (candidate.Candidate, error) {
+func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []string, seed uint64, traffic bool, shard candidate.Shard) (candidate.Candidate, error) {
 	switch f.tier {
 	case "lab":
 		if f.attach != "" {
@@ -184,7 +184,7 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 		}
 		return openLab(ctx, out, f.labOptions(traffic))
 	case "cluster":
-		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, AllowDisruptive: f.disruptive, Tier: f.tierName}
+		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, AllowDisruptive: f.disruptive, Tier: f.tierName, Shard: shard}
 		if f.outside != "" {
 			var err error
 			if o.Outside, err = cluster.ReadOutside(f.outside); err != nil {

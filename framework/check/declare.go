@@ -51,6 +51,11 @@ type Declaration struct {
 	nodePorts  string
 }
 
+// Alike is the same text for checks that cost about as much: time on the nodes, a control plane of their own, or little.
+func (d *Declaration) Alike() string {
+	return fmt.Sprintf("%s traffic=%t slow=%t long=%t alone=%t exclusive=%t", d.Suite, d.Traffic, d.Slow, d.long, d.alone, d.exclusive)
+}
+
 // sharesNamespace reports whether the check may run in a namespace in which earlier checks have run. Resolvers remember names that were there before, and kubelets give
 // pods the Services of their namespace.
 func (d *Declaration) sharesNamespace() bool {

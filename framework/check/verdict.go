@@ -153,6 +153,8 @@ type Setup struct {
 	Version string
 	// Requests is how many of its last requests each result tells; 0 tells a few of a failure only.
 	Requests int
+	// Beside is set where other shards of the run may be at work on the same candidate: numbers that checks name are then divided among the shards.
+	Beside candidate.Shard
 
 	admission *candidate.Admission // of the candidate
 }

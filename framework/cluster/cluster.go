@@ -41,6 +41,8 @@ type Options struct {
 	AllowDisruptive bool
 	// Tier is the name of the tier in reports; empty is "cluster".
 	Tier string
+	// Shard is which of several shards the run is, which may be at work on the cluster at the same time.
+	Shard candidate.Shard
 }
 
 // Cluster implements candidate.Candidate.
@@ -92,6 +94,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		runID: strings.ToLower(rand.Text()[:6]), token: rand.Text(),
 	}
 	c.hostPort.Store(int64(mathrand.IntN(hostPorts))) // another run may be at work on the same nodes
+	c.external.Among(o.Shard)
 	c.description = candidate.Description{
 		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Admission: &candidate.Admission{}, Patience: patience, Components: map[string]string{"go": version.GoVersion},
 	}

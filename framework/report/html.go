@@ -225,6 +225,9 @@ func (r *Report) facts() (all []fact) {
 	add("started", r.Started.Format("2006-01-02 15:04:05 MST"))
 	add("duration", fmt.Sprintf("%.1f s", r.Seconds))
 	add("seed", fmt.Sprint(r.Seed))
+	if r.Selection.ofShard() {
+		add("shard", r.Selection.Shard.String())
+	}
 	if s := r.Selection; s != nil && len(s.Arguments) > 0 {
 		add("command", "conformance "+strings.Join(s.Arguments, " "))
 	}
