@@ -47,7 +47,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.faults, "fault", nil, "deliberate bugs to start the reference with")
 	flags.StringSliceVar(&f.without, "without", nil, "optional features that the reference is started without and does not claim, unless --feature names them; \"proxy:NAME\" takes one from the proxy alone")
 	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
-	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
+	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: fetched by conformance lab fetch, or built from Go modules, once)")
 	registerProxy(flags, &f.proxy)
 	registerServers(flags, &f.servers)
 	flags.StringVar(&f.around, "surroundings", "", "what the network around the nodes of the lab does with addresses that nobody has: unreachable, silent, resetting or accepting (default unreachable); verdicts must not depend on it")

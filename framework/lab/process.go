@@ -199,6 +199,19 @@ func reportedVersion(ctx context.Context, path string, args ...string) (string, 
 	return v, nil
 }
 
+// etcdSays asks an etcd for its version, for example "v3.7.0".
+func etcdSays(ctx context.Context, path string) (string, error) {
+	out, err := firstLine(ctx, path, "--version")
+	if err != nil {
+		return "", err
+	}
+	number, ok := strings.CutPrefix(out, "etcd Version: ")
+	if !ok {
+		return "", fmt.Errorf("%s --version printed %q instead of an etcd version", path, out)
+	}
+	return "v" + number, nil
+}
+
 // versionTimeout bounds a program that is asked for its version: a machine under load may take long to read it from disk.
 const versionTimeout = time.Minute
 
