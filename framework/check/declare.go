@@ -49,6 +49,7 @@ type Declaration struct {
 	dualStack  bool
 	fixedRange bool
 	nodePorts  string
+	timeline   bool
 }
 
 // sharesNamespace reports whether the check may run in a namespace in which earlier checks have run. Resolvers remember names that were there before, and kubelets give
