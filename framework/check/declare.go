@@ -49,6 +49,7 @@ type Declaration struct {
 	dualStack  bool
 	fixedRange bool
 	nodePorts  string
+	timeline   bool
 }
 
 // Alike is the same text for checks that cost about as much: time on the nodes, a control plane of their own, or little.

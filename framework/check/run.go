@@ -80,6 +80,8 @@ type running struct {
 	unmetUses [][]string
 	// seen are the cases of an unmet demand.
 	seen []CaseSeen
+	// shots are kept of a check with a timeline.
+	shots *recorder
 }
 
 var current *running
@@ -149,7 +151,12 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		Abort("control plane at %s: %v", lease.Access().URL, err)
 	}
 	if d.Traffic {
-		body.(TrafficBody)(ctx, newNetwork(cp, plane, what))
+		net := newNetwork(cp, plane, what)
+		if d.timeline {
+			net.shots = newRecorder(net.virtual)
+			current.shots = net.shots
+		}
+		body.(TrafficBody)(ctx, net)
 		return
 	}
 	body.(Body)(ctx, cp)
@@ -313,6 +320,9 @@ func judge(report ginkgo.SpecReport) {
 		if current.cp != nil {
 			r.Failure.Reproduce = current.cp.journal.commands()
 		}
+	}
+	if t, shots := current.shots.timeline(); t != nil && r.Verdict != NotApplicable {
+		r.Evidence = append(r.Evidence, Evidence{Name: "who answered whom", Value: t.words(shots), Timeline: t})
 	}
 	if setup.Requests > 0 && current.cp != nil {
 		r.Requests = current.cp.journal.commands()

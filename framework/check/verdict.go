@@ -102,6 +102,8 @@ type Evidence struct {
 	Value string `json:"value"`
 	// Addresses are set where the observation is of addresses that were handed out.
 	Addresses *Addresses `json:"addresses,omitempty"`
+	// Timeline is set where the observation is of who answered whom in the course of the check.
+	Timeline *Timeline `json:"timeline,omitempty"`
 }
 
 // Convergence records how long a condition took to hold.

@@ -85,6 +85,9 @@ type checkView struct {
 	Times string
 	Graph *graph
 	Bands []bandPicture
+	// Timelines are drawn once the page is in its order. NotDrawn says that there is one for which the page has no room.
+	Timelines []*timelinePicture
+	NotDrawn  bool
 }
 
 // classes are the style classes of verdicts.
@@ -131,6 +134,7 @@ func (r *Report) HTML() ([]byte, error) {
 		v.Requirements = append(v.Requirements, q)
 	}
 	slices.SortStableFunc(v.Requirements, func(a, b requirementView) int { return severity(b.Class) - severity(a.Class) })
+	drawTimelines(v.Requirements)
 	for _, names := range []*[]string{&v.Suites, &v.Features, &v.Verdicts} {
 		slices.Sort(*names)
 		*names = slices.Compact(*names)

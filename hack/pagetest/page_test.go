@@ -279,3 +279,42 @@ func TestPagesAreAccessible(t *testing.T) {
 		}
 	}
 }
+
+// only leaves one requirement on the page, opened with all that is in it, and shows its first picture.
+func only(t *testing.T, ctx context.Context, id string) {
+	t.Helper()
+	evaluate[bool](t, ctx, fmt.Sprintf(`(() => {
+		document.querySelectorAll('.req').forEach(r => r.id === %q ? r.open = true : r.remove())
+		document.querySelectorAll('#%s details').forEach(d => d.open = true)
+		document.querySelector('#%[2]s figure').scrollIntoView()
+		return true
+	})()`, id, id))
+}
+
+func TestTimelinesFitTheScreenAndKeepTheSizeOfTheirText(t *testing.T) {
+	const id = "proxy-affinity-backend-lost"
+	for _, v := range views {
+		t.Run(v.name, func(t *testing.T) {
+			ctx := tab(t)
+			_, wrong := open(t, ctx, v, pages(t)["conformant"])
+			only(t, ctx, id)
+			if err := chromedp.Run(ctx, chromedp.WaitVisible("#"+id+" .timeline > svg")); err != nil {
+				t.Fatal(err)
+			}
+			if wide := evaluate[int64](t, ctx, "document.documentElement.scrollWidth"); wide > v.width {
+				t.Errorf("the page is %d wide on a screen of %d", wide, v.width)
+			}
+			if small := evaluate[[]string](t, ctx, "[...document.querySelectorAll('.timeline text')].filter(e => e.getBoundingClientRect().height < 10).map(e => e.textContent)"); len(small) > 0 {
+				t.Errorf("text that is too small: %q", small)
+			}
+			if hidden := evaluate[[]string](t, ctx, "[...document.querySelectorAll('.timeline rect')].filter(e => { const b = e.getBoundingClientRect(); return b.width < 5 || b.height < 1 }).map(e => e.outerHTML)"); len(hidden) > 0 {
+				t.Errorf("segments that cannot be seen: %q", hidden)
+			}
+			if all := wrong(); len(all) > 0 {
+				t.Errorf("errors: %q", all)
+			}
+			screenshot(t, ctx, "report-timeline", v)
+			seriousViolations(t, ctx)
+		})
+	}
+}
