@@ -16,7 +16,7 @@ build:
 
 ## test: unit tests, and all suites on the reference; no root, no network beyond Go modules
 test: build
-	go test ./...
+	go test -timeout 30m ./... # the limit is for tests that hang: a busy machine takes long
 	cd docs/examples/allocator && go test ./...
 	$(BIN) run --report-dir $(REPORT_DIR)/reference
 
