@@ -44,16 +44,14 @@ kind load image-archive and ctr images import. That of several is an OCI image l
 			if _, err := name.NewTag(tag); err != nil {
 				return usage("--tag: %w", err)
 			}
-			images, platforms, err := f.images()
-			if err != nil {
-				return err
-			}
-			size, err := writeImage(output, tag, images)
-			if err != nil {
-				return usage("--output: %w", err)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s for %s: %s, %.1f MB\n", tag, platforms, output, float64(size)/1e6)
-			return nil
+			return f.withImages(func(images []v1.Image, platforms string) error {
+				size, err := writeImage(output, tag, images)
+				if err != nil {
+					return usage("--output: %w", err)
+				}
+				fmt.Fprintf(cmd.OutOrStdout(), "%s for %s: %s, %.1f MB\n", tag, platforms, output, float64(size)/1e6)
+				return nil
+			})
 		},
 	}
 	flags := cmd.Flags()
@@ -79,19 +77,17 @@ func newImagePush() *cobra.Command {
 			if _, err := name.NewTag(args[0]); err != nil {
 				return usage("%w", err)
 			}
-			images, platforms, err := f.images()
-			if err != nil {
-				return err
-			}
-			pushed, err := image.Push(cmd.Context(), args[0], images)
-			if err != nil {
-				if e := interrupted(cmd.Context(), err); e != nil {
-					return e
+			return f.withImages(func(images []v1.Image, platforms string) error {
+				pushed, err := image.Push(cmd.Context(), args[0], images)
+				if err != nil {
+					if e := interrupted(cmd.Context(), err); e != nil {
+						return e
+					}
+					return harness("%w", err)
 				}
-				return harness("%w", err)
-			}
-			fmt.Fprintf(cmd.OutOrStdout(), "%s for %s: %s\n", args[0], platforms, pushed)
-			return nil
+				fmt.Fprintf(cmd.OutOrStdout(), "%s for %s: %s\n", args[0], platforms, pushed)
+				return nil
+			})
 		},
 	}
 	f.add(cmd)
@@ -110,50 +106,47 @@ func (f *imageFlags) add(cmd *cobra.Command) {
 	cmd.Flags().BoolVar(&f.agent, "agent", false, "the agent alone, which this program carries if it was built by make")
 }
 
-// images makes the image of each program, and names their platforms.
-func (f *imageFlags) images() ([]v1.Image, string, error) {
+// withImages makes the image of each program, and names their platforms. The programs stay while the images are used: a layer is read when it is needed.
+func (f *imageFlags) withImages(use func(images []v1.Image, platforms string) error) error {
+	if f.agent && len(f.binaries) > 0 {
+		return usage("--agent takes the agent that this program carries: leave out --binary")
+	}
+	programs := f.binaries
 	switch {
-	case !f.agent && len(f.binaries) == 0:
+	case f.agent:
+		folder, err := os.MkdirTemp("", "conformance-agent-")
+		if err != nil {
+			return harness("%w", err)
+		}
+		defer os.RemoveAll(folder)
+		for _, architecture := range embedded.Architectures() {
+			path, err := embedded.Write(folder, architecture)
+			if err != nil {
+				return harness("%w", err)
+			}
+			programs = append(programs, path)
+		}
+		if len(programs) == 0 {
+			return usage("--agent: %w, or leave out --agent", embedded.ErrNone)
+		}
+	case len(programs) == 0:
 		self, err := os.Executable()
 		if err != nil {
-			return nil, "", harness("find this program: %w", err)
+			return harness("find this program: %w", err)
 		}
-		return imagesOf(self)
-	case !f.agent:
-		return imagesOf(f.binaries...)
-	case len(f.binaries) > 0:
-		return nil, "", usage("--agent takes the agent that this program carries: leave out --binary")
+		programs = []string{self}
 	}
-	folder, err := os.MkdirTemp("", "conformance-agent-")
+	images, err := image.FromExecutables(programs)
 	if err != nil {
-		return nil, "", harness("%w", err)
+		return usage("%w", err)
 	}
-	defer os.RemoveAll(folder)
-	var agents []string
-	for _, architecture := range embedded.Architectures() {
-		path, err := embedded.Write(folder, architecture)
-		if err != nil {
-			return nil, "", harness("%w", err)
-		}
-		agents = append(agents, path)
-	}
-	if len(agents) == 0 {
-		return nil, "", usage("--agent: %w, or leave out --agent", embedded.ErrNone)
-	}
-	return imagesOf(agents...)
-}
-
-func imagesOf(binaries ...string) (images []v1.Image, platforms string, err error) {
-	if images, err = image.FromExecutables(binaries); err != nil {
-		return nil, "", usage("%w", err)
-	}
-	names := make([]string, len(images))
+	platforms := make([]string, len(images))
 	for i, img := range images {
-		if names[i], err = image.Platform(img); err != nil {
-			return nil, "", harness("%w", err)
+		if platforms[i], err = image.Platform(img); err != nil {
+			return harness("%w", err)
 		}
 	}
-	return images, strings.Join(names, ", "), nil
+	return use(images, strings.Join(platforms, ", "))
 }
 
 // writeImage writes an archive, whole or not at all, and returns its size in bytes.

@@ -186,7 +186,8 @@ func TestShotsOfARealClock(t *testing.T) {
 	early := by("a")
 	early.Start = began
 	r.sending()([]candidate.Probe{probeOf(Host("node-1"))}, [][]candidate.Outcome{{early}})
-	time.Sleep(2 * time.Millisecond)
+	for !time.Now().After(began) { // the mark is to be later than the shot
+	}
 	r.changing()
 	late := by("b")
 	late.Start = time.Now()
