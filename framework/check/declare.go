@@ -231,11 +231,7 @@ func It(id spec.ID, text string, args ...any) {
 		if cidr != "" {
 			full += " [" + cidr + "]"
 		}
-		bound := d.Timeout
-		if d.exclusive && setup.Slow {
-			bound += slowLease
-		}
-		decorators := []any{labels, ginkgo.NodeTimeout(bound)}
+		decorators := []any{labels, ginkgo.NodeTimeout(leaseTimeout + d.Timeout)}
 		if d.alone {
 			decorators = append(decorators, ginkgo.Serial)
 		}
@@ -251,8 +247,8 @@ func It(id spec.ID, text string, args ...any) {
 	}
 }
 
-// slowLease is how long a check waits for a control plane that a slow one has for itself, besides its own time.
-const slowLease = 10 * time.Minute
+// leaseTimeout bounds how long a check waits for what it leases, before its own time begins: another check may have it for itself.
+const leaseTimeout = 10 * time.Minute
 
 // seeded returns a source of random numbers that depends only on the run's seed and the text.
 func seeded(text string) *rand.Rand {

@@ -119,6 +119,9 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		}
 	}
 	lease, plane, err := acquire(ctx, d, request)
+	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, errTimedOut)
+	defer cancel()
+	current.ctx = ctx
 	switch {
 	case candidate.IsUnavailable(err):
 		ginkgo.Skip(err.Error())
@@ -167,6 +170,9 @@ func ended() bool { return setup.Context != nil && setup.Context.Err() != nil }
 
 // errRunEnded is why the context of a check ended that the end of the run cut off.
 var errRunEnded = errors.New("the run has ended")
+
+// errTimedOut is why the context of a check ended that had its lease for longer than its timeout.
+var errTimedOut = errors.New("the check has timed out")
 
 // endingWithRun is a context of a check that ends with the run, too. Cleaning up has other contexts.
 func endingWithRun(node context.Context) (ctx context.Context, end func()) {
@@ -298,7 +304,7 @@ func judge(report ginkgo.SpecReport) {
 		r.Verdict, r.Reason = Unknown, Interrupted
 	case current.unknown != "":
 		r.Verdict, r.Reason = Unknown, current.unknown
-	case report.State == types.SpecStateTimedout:
+	case report.State == types.SpecStateTimedout || errors.Is(context.Cause(current.ctx), errTimedOut): // what it says after that, it saw too late
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("timed out after %s", current.declared.Timeout)
 	case report.State == types.SpecStatePanicked:
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("the check itself panicked: %s (%s)", report.Failure.ForwardedPanic, location(report.Failure.Location))
