@@ -248,7 +248,7 @@ func It(id spec.ID, text string, args ...any) {
 }
 
 // leaseTimeout bounds how long a check waits for what it leases, before its own time begins: another check may have it for itself.
-const leaseTimeout = 10 * time.Minute
+const leaseTimeout = 30 * time.Minute
 
 // seeded returns a source of random numbers that depends only on the run's seed and the text.
 func seeded(text string) *rand.Rand {
