@@ -151,6 +151,8 @@ func TestOpenMakesAReportOfPartialResults(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schemaVersion":1,"checks":[{"check":"a: b","requirements":["alloc-unique"],"verdict":"conformant","evidence":[{"addresses":{"serviceCIDR":"10.96.0.0/24","offsets":[1,-1]}}]}]}`))
+	f.Add([]byte(`{"schemaVersion":1,"verdict":"does"}`))
+	f.Add([]byte(`{"schemaVersion":1,"verdict":"an invention","checks":[]}`))
 	f.Add([]byte(`{"schemaVersion":1,"checks":[{"check":"a: b","requirements":["alloc-unique"],"verdict":"non-conformant","failure":{"message":"m","cases":[{"met":false}]}}]}`))
 	f.Add([]byte(`{"schemaVersion":1,"checks":[{"check":"a: b","requirements":["alloc-unique"],"verdict":"conformant","evidence":[{"timeline":{"marks":[{"at":0,"what":"m"}],"lanes":[{"client":"c","to":"t","segments":[{"after":0,"from":1,"to":1e300,"answered":{"a":1}},{"after":0,"from":2,"to":3,"otherwise":{"dropped":1}}]}]}}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
@@ -162,6 +164,9 @@ func FuzzDecode(f *testing.F) {
 			if _, err := face.Render(r); err != nil {
 				t.Errorf("%s: %v", face.File, err)
 			}
+		}
+		if r.Shortly() == "" && r.Verdict != "" {
+			t.Error("the verdict has no words")
 		}
 	})
 }

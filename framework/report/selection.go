@@ -1,11 +1,10 @@
 package report
 
 import (
-	"fmt"
-
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 // Selection is what a run was asked to judge, and by which list of known deviations.
@@ -96,10 +95,12 @@ func (r *Report) list() string {
 }
 
 // judged is how many requirements were decided, of how many.
-func (r *Report) judged() string {
+func (r *Report) judged() string { return r.judgedPhrase().String() }
+
+func (r *Report) judgedPhrase() words.Phrase {
 	n := r.Summary.Requirements.Conformant + r.Summary.Requirements.NonConformant
 	if r.Selection == nil {
-		return fmt.Sprintf("%d requirements", n)
+		return words.Say("judged-count", n)
 	}
-	return fmt.Sprintf("%d of %d requirements", n, r.Selection.Claimed)
+	return words.Say("judged-count-of", n, r.Selection.Claimed)
 }

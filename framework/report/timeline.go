@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 // timelinePicture is which backend answered whom in the course of a check: a lane for each client, a column from each change to the next one. Places from left to
@@ -20,9 +21,8 @@ type timelinePicture struct {
 	Height   int
 	MinWidth int    // of all columns, in pixels
 	To       string // where all clients sent to, if they did to one destination
-	Clients  int
-	// LanesLeftOut and MarksLeftOut are those beyond the bounds of what a run keeps.
-	LanesLeftOut, MarksLeftOut int
+	Caption  words.Phrase
+	LeftOut  []words.Phrase // what is beyond the bounds of what a run keeps
 }
 
 type timeColumn struct {
@@ -71,7 +71,7 @@ func timelineOf(t *check.Timeline) *timelinePicture {
 	if len(marks) == 0 {
 		marks = []check.Mark{{What: "–"}}
 	}
-	p := &timelinePicture{LanesLeftOut: t.LanesLeftOut, MarksLeftOut: t.MarksLeftOut, MinWidth: columnLeast * len(marks), Height: laneHeight * len(t.Lanes)}
+	p := &timelinePicture{Caption: words.Say("timeline-of-clients"), MinWidth: columnLeast * len(marks), Height: laneHeight * len(t.Lanes)}
 	width := 100 / float64(len(marks))
 	for i, m := range marks {
 		p.Columns = append(p.Columns, timeColumn{X: percent(float64(i) * width), Number: i + 1, At: moment(m.At), What: m.What})
@@ -81,9 +81,9 @@ func timelineOf(t *check.Timeline) *timelinePicture {
 		return cmp.Or(cmp.Compare(len(a.Letter), len(b.Letter)), cmp.Compare(a.Letter, b.Letter))
 	})
 	begin, end := spans(t.Lanes, len(marks))
-	clients, places := map[string]bool{}, map[string]bool{}
+	places := map[string]bool{}
 	for i, l := range t.Lanes {
-		clients[l.Client], places[l.To] = true, true
+		places[l.To] = true
 		lane := timeLane{Client: l.Client, To: l.To, Y: i*laneHeight + laneText, BoxY: i*laneHeight + laneText + 4, Cells: make([]string, len(marks))}
 		for k := range marks {
 			var in []check.Segment
@@ -97,9 +97,15 @@ func timelineOf(t *check.Timeline) *timelinePicture {
 		}
 		p.Lanes = append(p.Lanes, lane)
 	}
-	p.Clients = len(clients)
+	if t.LanesLeftOut > 0 {
+		p.LeftOut = append(p.LeftOut, words.Say("lanes-left-out", t.LanesLeftOut))
+	}
+	if t.MarksLeftOut > 0 {
+		p.LeftOut = append(p.LeftOut, words.Say("marks-left-out", t.MarksLeftOut))
+	}
 	if len(places) == 1 {
 		p.To = t.Lanes[0].To
+		p.Caption = words.Say("timeline-to-one", p.To)
 		for i := range p.Lanes {
 			p.Lanes[i].To = ""
 		}
