@@ -41,6 +41,8 @@ type Options struct {
 	AllowDisruptive bool
 	// Tier is the name of the tier in reports; empty is "cluster".
 	Tier string
+	// Fenced says that the nodes answer for addresses that nobody has, see kindcluster.Fence.
+	Fenced bool
 }
 
 // Cluster implements candidate.Candidate.
@@ -129,7 +131,7 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 	if c.withoutDataPlane() != nil {
 		return nil
 	}
-	if c.options.Tier == "" { // somebody else's network is around it; the nodes of kind have a fence
+	if !c.options.Fenced { // somebody else's network is around it
 		c.description.Nobody = nobodyIn(list)
 	}
 	c.description.Capabilities = append(c.description.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.Kubelet)
