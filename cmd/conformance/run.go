@@ -177,7 +177,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		SuiteVersion: check.BuildVersion(), Candidate: candidate.Description{Tier: f.tier, Capabilities: []spec.Capability{}}, Started: time.Now(), Seed: f.seed, Planned: planned, Interrupted: true, Selection: selection, Submitter: f.submitter,
 	}
 	_, _ = removeLeft() // tiers lab and kind tell what is left of theirs
-	if f.tier == "kind" {
+	if f.makesClusters() {
 		f.begun = true
 		return f.runKind(ctx, out, palette, expectations, selection)
 	}
@@ -383,8 +383,8 @@ func (f *runFlags) validate() error {
 			return usage("--service-cidr %s: %w", entry, err)
 		}
 	}
-	if f.printReport && f.tier == "kind" {
-		return usage("--print-report is for the other tiers: the report of --tier kind is on this machine")
+	if f.printReport && f.makesClusters() {
+		return usage("--print-report is for a candidate that there is: the report of --tier kind, and of --cluster-command, is on this machine")
 	}
 	return f.tierFlags.validate()
 }

@@ -40,6 +40,7 @@ type tierFlags struct {
 	proxy      lab.ProxyOptions
 	servers    lab.ServerOptions
 	kind       kindFlags
+	commands   clusterCommands
 }
 
 func (f *tierFlags) register(flags *pflag.FlagSet) {
@@ -62,6 +63,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.disposable, "disposable", false, "leave what the run has made: the cluster is deleted after it")
 	_ = flags.MarkHidden("disposable")
 	f.kind.register(flags)
+	f.commands.register(flags)
 }
 
 func (f *tierFlags) validate() error {
@@ -115,10 +117,13 @@ func (f *tierFlags) validate() error {
 		return usage("--outside is for --tier cluster with an --agent-image")
 	case f.kubeconfig != "" && f.tier != "cluster":
 		return usage("--kubeconfig is for --tier cluster")
-	case f.kubeconfig == "" && f.tier == "cluster" && !inPod():
-		return usage("--tier cluster needs --kubeconfig, unless it runs in a pod of the cluster")
+	case f.kubeconfig == "" && f.tier == "cluster" && !f.makesClusters() && !inPod():
+		return usage("--tier cluster needs --kubeconfig, or --cluster-command, unless it runs in a pod of the cluster")
 	}
-	if err := f.kind.validate(f.tier, f.proxy.Mode); err != nil {
+	if err := f.kind.validate(f.tier, f.proxy.Mode, f.byCommand()); err != nil {
+		return err
+	}
+	if err := f.validateClusterCommands(); err != nil {
 		return err
 	}
 	if err := validateServers(f.servers); err != nil {
@@ -184,7 +189,7 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 		}
 		return openLab(ctx, out, f.labOptions(traffic))
 	case "cluster":
-		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, AllowDisruptive: f.disruptive, Tier: f.tierName, Shard: shard}
+		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, AllowDisruptive: f.disruptive, Tier: f.tierName, Shard: shard, Fenced: f.tierName == "kind"}
 		if f.outside != "" {
 			var err error
 			if o.Outside, err = cluster.ReadOutside(f.outside); err != nil {

@@ -43,6 +43,8 @@ type Options struct {
 	Tier string
 	// Shard is which of several shards the run is, which may be at work on the cluster at the same time.
 	Shard candidate.Shard
+	// Fenced says that the nodes answer for addresses that nobody has, see kindcluster.Fence.
+	Fenced bool
 }
 
 // Cluster implements candidate.Candidate.
@@ -132,7 +134,7 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 	if c.withoutDataPlane() != nil {
 		return nil
 	}
-	if c.options.Tier == "" { // somebody else's network is around it; the nodes of kind have a fence
+	if !c.options.Fenced { // somebody else's network is around it
 		c.description.Nobody = nobodyIn(list)
 	}
 	c.description.Capabilities = append(c.description.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.Kubelet)
