@@ -90,6 +90,7 @@ func (n *Network) expect(ctx context.Context, what string, within time.Duration,
 			probes[i].Timeout = LossTimeout
 		}
 	}
+	limit, paced := within, false
 	var passed time.Duration // on the candidate's clock
 	watch, pause, held := startStopwatch(), n.Patiently(pollInterval), 0
 	defer watch.stop()
@@ -97,12 +98,12 @@ func (n *Network) expect(ctx context.Context, what string, within time.Duration,
 	patience := firstPatience
 	for {
 		silent, unmet := n.scout(ctx, cases, probes, within, patience)
-		if unmet && watch.elapsed() < within {
+		if unmet && watch.elapsed() < limit {
 			if len(silent) > 0 {
 				patience = min(2*patience, candidate.DefaultProbeTimeout)
 			}
 			n.pause(ctx, pause)
-			pause = n.nextPause(pause, watch.elapsed(), within)
+			pause = n.nextPause(pause, watch.elapsed(), limit)
 			continue
 		}
 		outcomes := n.refusedOnly(ctx, cases, n.sendExcept(ctx, silent, probes))
@@ -110,7 +111,7 @@ func (n *Network) expect(ctx context.Context, what string, within time.Duration,
 			passed = watch.elapsed()
 		}
 		judged, met, last := cases, allMet(cases, outcomes), false
-		if !met && passed >= within {
+		if !met && passed >= limit {
 			last = true
 			outcomes = n.refusedOnly(ctx, cases, n.findLost(ctx, within, cases, outcomes))
 			met = allMet(cases, outcomes)
@@ -137,6 +138,13 @@ func (n *Network) expect(ctx context.Context, what string, within time.Duration,
 			n.control(ctx, cases)
 			n.controlUnanswered(ctx, judged, outcomes)
 			n.controlStrangers(ctx, judged, outcomes)
+			if last && !paced && within > 0 && !n.virtual { // a virtual clock waits for every node
+				paced = true
+				if took := n.controlPace(ctx, within, judged, outcomes); took > 0 {
+					limit = watch.elapsed() + took
+					continue
+				}
+			}
 			n.fail(ctx, what, within, held, judged, outcomes)
 		}
 		if n.virtual {
@@ -145,7 +153,7 @@ func (n *Network) expect(ctx context.Context, what string, within time.Duration,
 			pause = min(2*pause, time.Second)
 		} else {
 			n.pause(ctx, pause)
-			pause = n.nextPause(pause, passed, within)
+			pause = n.nextPause(pause, passed, limit)
 		}
 	}
 }
