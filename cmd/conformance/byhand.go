@@ -7,12 +7,14 @@ import (
 	"io"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/reference"
 	"github.com/service-conformance/conformance/framework/runner"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 // shownRequests is how many requests of a check are shown. Who fills a range sends thousands that are alike.
@@ -22,12 +24,12 @@ const shownRequests = 40
 var namespaceOfRun = regexp.MustCompile(`conformance-[a-z0-9]+-[0-9]+-[0-9]+`)
 
 // byHand runs the checks of a requirement on the reference, and shows what they sent and what to look for.
-func byHand(ctx context.Context, out io.Writer, id spec.ID) error {
+func byHand(ctx context.Context, out io.Writer, id spec.ID, language string) error {
 	c, err := reference.New(reference.Options{Seed: 1})
 	if err != nil {
 		return harness("%w", err)
 	}
-	fmt.Fprintln(out, "\nAddresses and ports that were handed out are those of the reference: take those that your cluster hands out.")
+	fmt.Fprintln(out, "\n"+words.In(language, "explain-taken"))
 	seen := map[string]bool{}
 	err = runner.Run(ctx, runner.Options{
 		Selection: runner.Selection{Focus: []string{string(id)}}, Candidate: c, Parallel: 1, Seed: 1, Version: check.BuildVersion(), Requests: shownRequests,
@@ -37,25 +39,26 @@ func byHand(ctx context.Context, out io.Writer, id spec.ID) error {
 				return
 			}
 			seen[r.Check] = true
-			writeByHand(out, r)
+			writeByHand(out, r, language)
 		},
 	})
 	return errors.Join(err, c.Close(context.WithoutCancel(ctx)))
 }
 
-func writeByHand(out io.Writer, r *check.Result) {
+func writeByHand(out io.Writer, r *check.Result, language string) {
+	say := func(key string, args ...any) string { return words.Say(key, args...).In(language) }
 	_, title, _ := strings.Cut(r.Check, ": ")
-	fmt.Fprintf(out, "\nby hand, as the check %q does it", title)
+	does := say("explain-by-hand", strconv.Quote(title))
 	if r.ServiceCIDR != "" {
-		fmt.Fprintf(out, " on %s", r.ServiceCIDR)
+		does = say("explain-by-hand-on", strconv.Quote(title), r.ServiceCIDR)
 	}
-	fmt.Fprintln(out)
+	fmt.Fprintf(out, "\n%s\n", does)
 	if r.Verdict == check.NotApplicable {
-		fmt.Fprintf(out, "  the reference cannot show it: %s\n", r.Reason)
+		fmt.Fprintf(out, "  %s\n", say("explain-cannot-show", r.Reason))
 		return
 	}
 	if len(r.Requests) == shownRequests {
-		fmt.Fprintf(out, "  the last %d requests:\n", shownRequests)
+		fmt.Fprintf(out, "  %s\n", say("explain-last", shownRequests))
 	}
 	names := map[string]string{}
 	for _, request := range r.Requests {
@@ -67,11 +70,11 @@ func writeByHand(out io.Writer, r *check.Result) {
 			return names[name]
 		}))
 	}
-	fmt.Fprintf(out, "  look for: %s\n", title)
+	fmt.Fprintf(out, "  %s\n", say("explain-look-for", title))
 	for _, e := range r.Evidence {
 		fmt.Fprintf(out, "    %s: %s\n", e.Name, e.Value)
 	}
 	for _, c := range r.Convergence {
-		fmt.Fprintf(out, "    after it: %s\n", c.What)
+		fmt.Fprintf(out, "    %s\n", say("explain-after", c.What))
 	}
 }

@@ -21,7 +21,7 @@ import (
 
 // notForCertification are the flags of run that would leave something out, excuse something or change what is judged.
 var notForCertification = []string{
-	"suite", "focus", "skip", "fail-fast", "max-wait", "feature", "profile", "expectations", "print-report", "sonobuoy", "fault", "without", "report-dir", "strict", "attach", "reuse",
+	"suite", "focus", "skip", "shard", "fail-fast", "max-wait", "feature", "profile", "expectations", "print-report", "sonobuoy", "fault", "without", "report-dir", "strict", "attach", "reuse",
 }
 
 func newCertify() *cobra.Command {

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/report/bundle"
@@ -276,6 +277,7 @@ func TestEveryTamperedBundleIsRejected(t *testing.T) {
 	edited("skipped", func(r *report.Report) { r.Selection.Skip = []string{"proxy-*"} })
 	edited("claims one suite", func(r *report.Report) { r.Selection.ClaimedSuites = []string{"allocation"} })
 	edited("one suite", func(r *report.Report) { r.Selection.Suites = []string{"allocation"} })
+	edited("one shard", func(r *report.Report) { r.Selection.Shard = &report.Shard{Shard: candidate.Shard{Index: 1, Of: 2}} })
 	edited("shortened", func(r *report.Report) { r.Selection.MaxWaitSeconds = 3 })
 	edited("other expectations", func(r *report.Report) { r.Selection.Expectations = "mine.yaml" })
 	edited("nothing selected", func(r *report.Report) { r.Selection = nil })

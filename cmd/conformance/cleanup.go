@@ -17,7 +17,7 @@ func newCleanup() *cobra.Command {
 		Use:   "cleanup",
 		Short: "Remove what killed runs have left, on this machine and in a cluster",
 		Long: `Remove what runs that were killed have left. On this machine these are temporary folders of this user whose process is gone, processes of its labs, and clusters of tier
-kind, for which a Docker engine must answer; the next run removes them, too. In a cluster, if one is named, these are the namespaces that runs made, which carry the label service-conformance/run, and all that is in them.
+kind, for which a Docker engine must answer, or of --cluster-command, whose teardown command is called; the next run removes them, too. In a cluster, if one is named, these are the namespaces that runs made, which carry the label service-conformance/run, and all that is in them.
 Nothing else is touched. Do not name a cluster while a run goes on there. It waits until the namespaces are gone, and exits with 70 if one is left, or if something on this machine is.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {

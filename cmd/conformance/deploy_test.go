@@ -1,9 +1,13 @@
 package main
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -113,42 +117,88 @@ func runsOn(t *testing.T, c corev1.Container, pod *corev1.PodSecurityContext, vo
 	}
 }
 
-// onStandIn runs the arguments of a container on a stand-in for the cluster, for one check.
-func onStandIn(t *testing.T, args []string) (stdout string) {
+// focusOnStandIn are requirements with one check each.
+var focusOnStandIn = []string{"api-put-creates", "alloc-any-port", "alloc-concurrent-dynamic"}
+
+// onStandIn runs the arguments of a container on a stand-in for the cluster, for a few checks, with variables that Kubernetes sets.
+func onStandIn(t *testing.T, args, variables []string) (stdout string) {
 	t.Helper()
 	cluster, dir := startStandIn(t, standInOptions{cidrs: "10.96.0.0/16", mode: "iptables"}), t.TempDir()
 	args = append(slices.DeleteFunc(slices.Clone(args), func(a string) bool { return strings.HasPrefix(a, "--report-dir=") }),
-		"--kubeconfig", cluster.kubeconfig, "--focus", "api-put-creates", "--expectations", "none")
-	stdout, stderr, code := conformance(t, dir, args...)
+		"--kubeconfig", cluster.kubeconfig, "--focus", strings.Join(focusOnStandIn, ","), "--expectations", "none")
+	stdout, stderr, code := conformanceWith(t, dir, append(variables, "TMPDIR="+temporaryFolder(t)), args...)
 	if code != report.ExitConformant {
 		t.Fatalf("exit code %d of %v\n%s%s", code, args, stdout, stderr)
 	}
 	return stdout
 }
 
-func TestTheJobRunsWithTheRightsOfRBAC(t *testing.T) {
-	var job batchv1.Job
-	readManifest(t, "job.yaml", &job)
+// readJob reads a Job of fixtures/deploy, demands that it runs with the rights of rbac.yaml, and returns its container.
+func readJob(t *testing.T, name string, job *batchv1.Job) corev1.Container {
+	t.Helper()
+	readManifest(t, name, job)
 	namespace, account, _, _ := rbacObjects(t)
 	pod := job.Spec.Template.Spec
 	if job.Namespace != namespace.Name || account.Namespace != namespace.Name || pod.ServiceAccountName != account.Name ||
 		pod.AutomountServiceAccountToken != nil {
 		t.Errorf("the Job is in namespace %s as %s; rbac.yaml has %s/%s", job.Namespace, pod.ServiceAccountName, account.Namespace, account.Name)
 	}
-	if pod.RestartPolicy != corev1.RestartPolicyNever || job.Spec.BackoffLimit == nil || *job.Spec.BackoffLimit != 0 {
+	if pod.RestartPolicy != corev1.RestartPolicyNever {
 		t.Error("a verdict is no reason to try again")
 	}
 	runsOn(t, pod.Containers[0], pod.SecurityContext, pod.Volumes)
+	return pod.Containers[0]
+}
 
-	var found []string
-	for line := range strings.Lines(onStandIn(t, pod.Containers[0].Args)) {
-		if strings.HasPrefix(line, `{"schemaVersion"`) { // as the manifest says
+// reportsIn are the lines of a log that hold a report, as the manifests find them.
+func reportsIn(log string) (found []string) {
+	for line := range strings.Lines(log) {
+		if strings.HasPrefix(line, `{"schemaVersion"`) {
 			found = append(found, line)
 		}
 	}
+	return found
+}
+
+func TestTheJobRunsWithTheRightsOfRBAC(t *testing.T) {
+	var job batchv1.Job
+	container := readJob(t, "job.yaml", &job)
+	if job.Spec.BackoffLimit == nil || *job.Spec.BackoffLimit != 0 {
+		t.Error("a verdict is no reason to try again")
+	}
+	found := reportsIn(onStandIn(t, container.Args, nil))
 	var r report.Report
 	if len(found) != 1 || json.Unmarshal([]byte(found[0]), &r) != nil || len(r.Checks) == 0 {
 		t.Errorf("the log holds %d reports: %v", len(found), found)
+	}
+}
+
+// TestThePodsOfTheIndexedJobAreShards starts what its pods start, each with its number, and merges the reports of their logs.
+func TestThePodsOfTheIndexedJobAreShards(t *testing.T) {
+	var job batchv1.Job
+	container := readJob(t, "job-indexed.yaml", &job)
+	s := job.Spec
+	if s.CompletionMode == nil || *s.CompletionMode != batchv1.IndexedCompletion || s.Completions == nil || s.Parallelism == nil || *s.Parallelism != *s.Completions {
+		t.Fatalf("it is no indexed Job whose pods all run at the same time: %+v", s)
+	}
+	if s.BackoffLimitPerIndex == nil || *s.BackoffLimitPerIndex != 0 || s.BackoffLimit != nil || s.MaxFailedIndexes != nil {
+		t.Error("a verdict is no reason to try again, nor to end other shards")
+	}
+	dir := t.TempDir()
+	merge := []string{"report", "merge", "--out", "merged"}
+	for i := range *s.Completions {
+		found := reportsIn(onStandIn(t, container.Args, []string{fmt.Sprintf("%s=%d", completionIndex, i)}))
+		if len(found) != 1 {
+			t.Fatalf("the log of pod %d holds %d reports", i, len(found))
+		}
+		name := fmt.Sprint("shard-", i)
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(found[0]), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		merge = append(merge, name)
+	}
+	if stdout, stderr, code := conformance(t, dir, merge...); code != report.ExitConformant || !strings.Contains(stdout, "checks            "+fmt.Sprint(len(focusOnStandIn))+" conformant") {
+		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 }
 
@@ -163,8 +213,42 @@ func TestThePluginIsOneOfSonobuoy(t *testing.T) {
 	runsOn(t, p.Spec, nil, volumes)
 
 	a := startAggregator(t)
-	onStandIn(t, p.Spec.Args)
+	onStandIn(t, p.Spec.Args, nil)
 	if c := count(t, a.results(t)); c.cases < 2 || len(c.failed) > 0 {
 		t.Errorf("Sonobuoy counts %+v", c)
+	}
+}
+
+// TestAPluginForEachShard makes the plugins of shards with the command of the manifest.
+func TestAPluginForEachShard(t *testing.T) {
+	path := filepath.Join("..", "..", "fixtures", "deploy", "sonobuoy-plugin.yaml")
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	command := regexp.MustCompile(`#   for i in 1 2 3; do (sed ".*") plugin.yaml >plugin-\$i.yaml; done`).FindSubmatch(text)
+	if command == nil {
+		t.Fatalf("%s does not say how to make plugins of shards", path)
+	}
+	names := map[string]bool{}
+	for i := 1; i <= 3; i++ {
+		sed := exec.CommandContext(t.Context(), "sh", "-c", fmt.Sprintf("i=%d; %s", i, command[1]))
+		sed.Stdin = bytes.NewReader(text)
+		made, err := sed.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var p plugin
+		if err := yaml.UnmarshalStrict(made, &p); err != nil {
+			t.Fatalf("%v\n%s", err, made)
+		}
+		names[p.Config.PluginName] = true
+		cmd := newRun()
+		if err := cmd.ParseFlags(p.Spec.Args[1:]); err != nil || cmd.Flags().Lookup("shard").Value.String() != fmt.Sprintf("%d/3", i) || !cmd.Flags().Changed("sonobuoy") {
+			t.Errorf("plugin %d runs %v: %v", i, p.Spec.Args, err)
+		}
+	}
+	if len(names) != 3 {
+		t.Errorf("the plugins have the names %v", names)
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 func newExplain() *cobra.Command {
@@ -36,13 +37,13 @@ func newExplain() *cobra.Command {
 			}
 			explain(cmd.OutOrStdout(), r, language)
 			if requests && r.Unchecked == "" {
-				return byHand(cmd.Context(), cmd.OutOrStdout(), r.ID)
+				return byHand(cmd.Context(), cmd.OutOrStdout(), r.ID, language)
 			}
 			return nil
 		},
 	}
 	cmd.Flags().BoolVar(&requests, "requests", false, "also show how to repeat its checks by hand: the requests that they send to the reference, as kubectl commands")
-	cmd.Flags().StringVar(&language, "lang", "", "language of the statement: "+strings.Join(spec.Languages, ", ")+" (default that of LC_ALL, LC_MESSAGES or LANG)")
+	cmd.Flags().StringVar(&language, "lang", "", "language of the statement and of the labels: "+strings.Join(spec.Languages, ", ")+" (default that of LC_ALL, LC_MESSAGES or LANG)")
 	return cmd
 }
 
@@ -74,11 +75,12 @@ func similar(name string) string {
 }
 
 func explain(out io.Writer, r *spec.Requirement, language string) {
-	field := func(name, value string) {
+	field := func(key, value string) {
 		if value != "" {
-			fmt.Fprintf(out, "%-12s %s\n", name, value)
+			fmt.Fprintf(out, "%s %s\n", inColumns(words.In(language, key), labelWidth), value)
 		}
 	}
+	under := inColumns("", labelWidth) + " "
 	fmt.Fprintf(out, "%s (%s)\n  %s\n", r.ID, r.Level, r.In(language))
 	if language != spec.Languages[0] {
 		fmt.Fprintf(out, "  %s\n", r.Statement) // the sentence that counts
@@ -87,45 +89,63 @@ func explain(out io.Writer, r *spec.Requirement, language string) {
 	for _, source := range spec.Default().References(r) {
 		section := ""
 		if source.Section != "" {
-			section = ", section " + source.Section
+			section = ", " + words.In(language, "explain-section") + " " + source.Section
 		}
-		field("source", fmt.Sprintf("%s%s\n%-12s %s", source.Document.Title, section, "", source.URL))
+		field("explain-source", source.Document.Title+section+"\n"+under+source.URL)
 	}
-	field("basis", string(r.Basis))
-	field("feature", r.Feature)
-	field("profile", string(r.Profile))
-	field("versions", r.Versions)
+	if r.Basis != "" {
+		field("explain-basis", words.In(language, "basis-"+string(r.Basis)))
+	}
+	field("explain-feature", r.Feature)
+	field("explain-profile", string(r.Profile))
+	field("explain-versions", r.Versions)
 	var needs []string
 	for _, n := range r.Needs {
 		needs = append(needs, string(n))
 	}
-	field("needs", strings.Join(needs, ", "))
+	field("explain-needs", strings.Join(needs, ", "))
 	for _, d := range checksByRequirement()[r.ID] {
 		on := ""
 		if len(d.ServiceCIDRs) > 0 {
-			on = "\n" + fmt.Sprintf("%-12s on %s", "", strings.Join(d.ServiceCIDRs, ", "))
+			on = "\n" + under + words.In(language, "explain-on") + " " + strings.Join(d.ServiceCIDRs, ", ")
 		}
 		_, text, _ := strings.Cut(d.Name, ": ")
-		field("check", fmt.Sprintf("%s (%s)%s", text, d.Location, on))
+		field("explain-check", fmt.Sprintf("%s (%s)%s", text, d.Location, on))
 	}
 	for _, f := range r.BuildsOn {
-		field("builds on", fmt.Sprintf("%s: %s", f.ID, f.Because))
+		field("explain-builds-on", fmt.Sprintf("%s: %s", f.ID, f.Because))
 	}
-	field("unchecked", r.Unchecked)
+	field("explain-unchecked", r.Unchecked)
 	for _, f := range fault.All() {
 		if slices.Contains(f.Breaks, r.ID) {
-			field("fault", f.Name+": "+f.Description)
+			field("explain-fault", f.Name+": "+f.Description)
 		}
 	}
 	for _, b := range spec.RealBugs(r.ID) {
-		field("real bug", b.About+"\n"+fmt.Sprintf("%-12s ", "")+b.URL())
+		field("explain-real-bug", b.About+"\n"+under+b.URL())
 	}
-	field("notes", r.Notes)
+	field("explain-notes", r.Notes)
 	for _, d := range r.Deviations {
 		versions := ""
 		if d.Versions != "" {
 			versions = " " + d.Versions
 		}
-		field("deviation", fmt.Sprintf("%s%s: %s (%s)", d.Implementation, versions, d.Behavior, d.Source))
+		field("explain-deviation", fmt.Sprintf("%s%s: %s (%s)", d.Implementation, versions, d.Behavior, d.Source))
 	}
 }
+
+// labelWidth is how wide labels are, in columns of a terminal.
+const labelWidth = 12
+
+// inColumns fills a label up to a width. Letters of Chinese and Japanese take two columns.
+func inColumns(label string, width int) string {
+	for _, r := range label {
+		if width--; r >= firstWide {
+			width--
+		}
+	}
+	return label + strings.Repeat(" ", max(0, width))
+}
+
+// firstWide is where the scripts of Chinese and Japanese begin in Unicode.
+const firstWide = '\u2e80'

@@ -48,16 +48,16 @@ func (k *kindFlags) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&k.files, "kind-cluster", nil, "file that describes a kind cluster (fixtures/kind), instead of --service-cidr and --proxy-mode; repeat it for more")
 	flags.IntVar(&k.workers, "workers", defaultWorkers, "number of nodes of a kind cluster beside its control plane")
 	flags.IntVar(&k.alive, "kind-parallel", defaultAlive, "how many kind clusters there are at a time, fewer if the memory would not hold them: the next one is made while one is judged")
-	flags.BoolVar(&k.keep, "keep", false, "leave the kind clusters, and print where their kubeconfigs are")
+	flags.BoolVar(&k.keep, "keep", false, "leave the clusters of tier kind or of --cluster-command, and print where their kubeconfigs are")
 	flags.StringVar(&k.reuse, "reuse", "", "judge the kind cluster of this name, and leave it")
 }
 
-// validate finds what contradicts; anything is wrong if the tier is another one.
-func (k *kindFlags) validate(tier, proxyMode string) error {
-	set := k.nodeImage != "" || k.workers != defaultWorkers || k.alive != defaultAlive || k.keep || k.reuse != "" || len(k.files) > 0
+// validate finds what contradicts; anything is wrong if the tier is another one, but that clusters of commands can be kept.
+func (k *kindFlags) validate(tier, proxyMode string, byCommand bool) error {
+	set := k.nodeImage != "" || k.workers != defaultWorkers || k.alive != defaultAlive || k.keep && !byCommand || k.reuse != "" || len(k.files) > 0
 	switch {
 	case set && tier != "kind":
-		return usage("--node-image, --workers, --kind-cluster, --kind-parallel, --keep and --reuse are for --tier kind")
+		return usage("--node-image, --workers, --kind-cluster, --kind-parallel, --keep and --reuse are for --tier kind; --keep also for --cluster-command")
 	case k.alive < 1:
 		return usage("--kind-parallel %d: at least one cluster is needed", k.alive)
 	case k.reuse != "" && (k.nodeImage != "" || k.workers != defaultWorkers || k.alive != defaultAlive || k.keep || len(k.files) > 0 || proxyMode != ""):
@@ -68,8 +68,8 @@ func (k *kindFlags) validate(tier, proxyMode string) error {
 	return nil
 }
 
-// kindRun is a run on tier kind: each cluster is judged by this program, started anew as `run --tier cluster`, because the checks run once
-// per process; the reports are merged.
+// kindRun is a run on clusters that are made for it, by kind or by --cluster-command: each is judged by this program, started anew as `run --tier cluster`, because the
+// checks run once per process; the reports are merged.
 type kindRun struct {
 	*runFlags
 	out      io.Writer
@@ -116,40 +116,53 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	if err := r.plan(); err != nil {
 		return err
 	}
-	if err := kindcluster.Available(); err != nil {
-		return usage("%w", err)
+	if !f.byCommand() {
+		if err := kindcluster.Available(); err != nil {
+			return usage("%w", err)
+		}
 	}
 	dir, err := kindcluster.NewFolder()
 	if err != nil {
 		return harness("%w", err)
 	}
 	defer func() {
-		if f.kind.keep {
+		switch {
+		case f.kind.keep:
 			_ = dir.Keep()
-		} else {
+		case !tellLeft(dir.Path):
 			dir.Remove()
 		}
 	}()
 	r.dir = dir.Path
-	if err := r.prepareAgent(); err != nil {
+	create, remove := r.create, r.remove
+	leaves := fmt.Sprintf("clusters conformance-%s-N: `kind get clusters` shows them, `kind delete cluster --name` removes one", r.id)
+	if f.byCommand() {
+		create, leaves = r.createByCommand, "a cluster: `conformance cleanup` calls its teardown command"
+	} else if err := r.prepareAgent(); err != nil {
 		return err
 	}
-	create, remove := r.create, r.remove
 	if f.kind.reuse != "" {
 		create, remove = r.existing, func(context.Context, made) {}
 		if _, err := kindcluster.Existing(f.kind.reuse, r.dir); err != nil {
 			return usage("%w", err)
 		}
+		end, err := kindcluster.TakeTurn(ctx, f.kind.reuse, func() {
+			fmt.Fprintf(out, "waiting for the run that judges cluster %s: one run at a time prepares its nodes\n", f.kind.reuse)
+		})
+		if err != nil {
+			return interrupted(ctx, err)
+		}
+		defer end()
 	}
 	if !r.stays() {
-		ending.mayLeave(fmt.Sprintf("clusters conformance-%s-N: `kind get clusters` shows them, `kind delete cluster --name` removes one", r.id))
+		ending.mayLeave(leaves)
 	}
 	folder, err := report.OpenFolder(f.reportDir)
 	if err != nil {
 		return usage("%w", err)
 	}
 	run := report.Run{SuiteVersion: check.BuildVersion(), Started: time.Now(), Seed: f.seed, Expectations: expectations, Selection: selection, Submitter: f.submitter}
-	run.Candidate.Tier = "kind"
+	run.Candidate.Tier = r.tierOfClusters()
 	parts := make([]report.Part, len(r.cidrs))
 	inTurn(ctx, len(parts), r.alive(), create, func(ctx context.Context, i int, c made, err error) {
 		result := r.judge(ctx, i, c, err)
@@ -219,6 +232,12 @@ func (r *kindRun) plan() error {
 		}
 		return nil
 	}
+	if r.byCommand() {
+		if len(r.cidrs) > 1 && !r.commands.namesRange() {
+			return usage("--cluster-command has no {service-cidr}: it would make the same cluster for each --service-cidr")
+		}
+		return nil
+	}
 	for i := range r.cidrs {
 		o, err := r.options(i)
 		if err == nil {
@@ -233,6 +252,9 @@ func (r *kindRun) plan() error {
 
 // alive is how many clusters there are at a time.
 func (r *kindRun) alive() int {
+	if r.byCommand() {
+		return 1 // what a command takes is not known
+	}
 	workers := r.kind.workers
 	for _, f := range r.files {
 		workers = max(workers, ptr.Deref(f.Workers, 0))
@@ -369,7 +391,11 @@ func joinCIDRs(ranges []netip.Prefix) string {
 // remove deletes a cluster, or says where a kept one is reached.
 func (r *kindRun) remove(ctx context.Context, c made) {
 	if r.kind.keep {
-		fmt.Fprintf(r.out, "cluster %s is kept: kubeconfig %s; `kind delete cluster --name %s` removes it\n", c.Name, c.Kubeconfig, c.Name)
+		how := ""
+		if line := c.ByHand(); line != "" {
+			how = fmt.Sprintf("; `%s` removes it", line)
+		}
+		fmt.Fprintf(r.out, "cluster %s is kept: kubeconfig %s%s\n", c.Name, c.Kubeconfig, how)
 		return
 	}
 	if err := c.Delete(ctx); err != nil {
@@ -386,7 +412,11 @@ func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.R
 		return report.Undecided(r.checks, check.Interrupted)
 	}
 	if err != nil {
-		fmt.Fprintf(r.out, "\nno checks on %s: %v\n", r.cidrs[i], err)
+		on := r.cidrs[i]
+		if !r.rangeKnown() {
+			on = r.clusterName(i)
+		}
+		fmt.Fprintf(r.out, "\nno checks on %s: %v\n", on, err)
 		return report.Undecided(r.checks, "no cluster: "+err.Error())
 	}
 	fmt.Fprintf(r.out, "\ncluster %s with Service range %s", c.Name, r.cidrs[i])
@@ -394,7 +424,10 @@ func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.R
 		fmt.Fprintf(r.out, ", ready after %.0f s", c.took.Seconds())
 	}
 	fmt.Fprintln(r.out)
-	unfence := r.fence(ctx, i, c)
+	unfence := func() {}
+	if !r.byCommand() {
+		unfence = r.fence(ctx, i, c)
+	}
 	outside, remove := r.startOutside(ctx, c)
 	result, err := r.runOn(ctx, i, c.Kubeconfig, outside)
 	r.atEnd(ctx, remove)
@@ -474,7 +507,7 @@ func explained(ended error, said string) error {
 // arguments are those of the process that judges the i-th cluster.
 func (r *kindRun) arguments(i int, kubeconfig, outside string) []string {
 	args := []string{
-		"run", "--tier", "cluster", "--tier-name", "kind", "--allow-disruptive", "--kubeconfig", kubeconfig, "--service-cidr", r.cidrs[i],
+		"run", "--tier", "cluster", "--tier-name", r.tierOfClusters(), "--kubeconfig", kubeconfig, "--service-cidr", r.cidrs[i],
 		"--report-dir", r.partDir(i), "--seed", strconv.FormatInt(r.seed, 10),
 	}
 	add := func(flag string, values ...string) {
@@ -493,10 +526,16 @@ func (r *kindRun) arguments(i int, kubeconfig, outside string) []string {
 	add("implementation", r.declared)
 	add("agent-image", r.agentImage)
 	add("outside", outside)
+	if r.Shard.Of > 0 {
+		add("shard", r.Shard.String())
+	}
 	if r.Slow {
 		args = append(args, "--slow")
 	}
-	if !r.stays() {
+	if !r.byCommand() || r.disruptive {
+		args = append(args, "--allow-disruptive")
+	}
+	if !r.byCommand() && !r.stays() { // a cloud keeps load balancers whose cluster has gone
 		args = append(args, "--disposable")
 	}
 	if r.MaxWait > 0 {

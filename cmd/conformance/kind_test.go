@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
@@ -109,6 +110,7 @@ func TestArgumentsOfTheProcessThatJudgesCarryTheSelection(t *testing.T) {
 		Selection: runner.Selection{Suites: []string{"proxy"}, Focus: []string{"alloc-*", "api-*"}, Features: []string{"Core"}, Slow: true},
 		parallel:  3, reportDir: "out", expectations: "none", declared: "impl.yaml", profiles: []string{"core"}, seed: 7,
 	}
+	f.Shard = candidate.Shard{Index: 2, Of: 3}
 	f.agentImage = "agent:1"
 	r := &kindRun{runFlags: f, id: "abc", cidrs: []string{"10.96.0.0/24", "10.97.0.0/24,fd00::/112"}}
 
@@ -119,7 +121,7 @@ func TestArgumentsOfTheProcessThatJudgesCarryTheSelection(t *testing.T) {
 	for name, want := range map[string]string{
 		"tier": "cluster", "tier-name": "kind", "kubeconfig": "kc", "service-cidr": "[\"10.97.0.0/24,fd00::/112\"]", "suite": "[proxy]", "focus": "[alloc-*,api-*]",
 		"feature": "[Core]", "profile": "[core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1", "outside": "kc.outside.yaml", "disposable": "true",
-		"report-dir": "out/conformance-abc-2",
+		"report-dir": "out/conformance-abc-2", "shard": "2/3",
 	} {
 		if got := cmd.Flags().Lookup(name).Value.String(); got != want {
 			t.Errorf("--%s is %s, want %s", name, got, want)

@@ -9,24 +9,29 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"sigs.k8s.io/yaml"
 
+	"github.com/service-conformance/conformance/framework/agent/embedded"
 	"github.com/service-conformance/conformance/framework/agent/image"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/cluster"
 	"github.com/service-conformance/conformance/framework/kindcluster"
 )
 
-// prepareAgent decides on the image of the agent, which holds this program, if checks of traffic are selected and no other image is named. A
-// program that cannot be one leaves those checks out, and says why.
+// prepareAgent decides on the image of the agent, if checks of traffic are selected and no other image is named. The image holds the agent that this program
+// carries, or else this program. A program that cannot be one leaves those checks out, and says why.
 func (r *kindRun) prepareAgent() error {
-	if !selectsTraffic() {
+	if !r.traffic {
 		return nil
 	}
-	self, err := os.Executable()
+	self, err := embedded.Write(r.dir, runtime.GOARCH) // nodes of kind run on this machine's processors
+	if errors.Is(err, embedded.ErrNone) {
+		self, err = os.Executable()
+	}
 	if err != nil {
 		return harness("%w", err)
 	}
@@ -58,7 +63,7 @@ func (r *kindRun) prepareAgent() error {
 	return nil
 }
 
-// digestOf begins the SHA-256 digest of a file: an image of that name holds this program and no other.
+// digestOf begins the SHA-256 digest of a file: an image of that name holds that program and no other.
 func digestOf(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -119,7 +124,7 @@ func (r *kindRun) startOutside(ctx context.Context, c made) (file string, remove
 func (r *kindRun) fence(ctx context.Context, i int, c made) (remove func()) {
 	ranges, err := parseServiceCIDR(r.cidrs[i])
 	var f *kindcluster.Fence
-	if err == nil && selectsTraffic() {
+	if err == nil && r.traffic {
 		f, err = c.Fence(ctx, ranges)
 	}
 	if err != nil {

@@ -20,11 +20,11 @@ import (
 func newLab() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "lab",
-		Short: "the real components by themselves: build, up, list, shell, restart-proxy, down",
+		Short: "the real components by themselves: build, fetch, up, list, shell, restart-proxy, down",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newLabBuild(), newLabUp(), newLabList(), newLabShell(), newLabRestartProxy(), newLabDown())
+	cmd.AddCommand(newLabBuild(), newLabFetch(), newLabUp(), newLabList(), newLabShell(), newLabRestartProxy(), newLabDown())
 	return cmd
 }
 
@@ -122,7 +122,7 @@ func noTraffic(reason error) error {
 // openLab makes a lab. One with nodes is made in namespaces of its own, see isolate.
 func openLab(ctx context.Context, out io.Writer, o lab.Options) (candidate.Candidate, error) {
 	shown := newBuildProgress(out)
-	o.Progress = shown.show
+	o.Progress, o.Compiling = shown.show, fetchHint(out)
 	l, err := lab.New(ctx, o)
 	shown.end()
 	if err != nil {
@@ -161,7 +161,7 @@ func isolate(ctx context.Context, out io.Writer, o lab.Options) error {
 		return noTraffic(err)
 	}
 	shown := newBuildProgress(out)
-	o.Progress = shown.show
+	o.Progress, o.Compiling = shown.show, fetchHint(out)
 	err := lab.Obtain(ctx, o)
 	shown.end()
 	if err != nil {

@@ -63,7 +63,7 @@ Where this machine lets this user have no network namespaces, the control plane 
 				}
 			}
 			shown := newBuildProgress(out)
-			o.Progress, o.Request = shown.show, candidate.Request{ServiceCIDRs: ranges}
+			o.Progress, o.Compiling, o.Request = shown.show, fetchHint(out), candidate.Request{ServiceCIDRs: ranges}
 			running, err := lab.Up(cmd.Context(), o)
 			shown.end()
 			if err != nil {
@@ -75,7 +75,7 @@ Where this machine lets this user have no network namespaces, the control plane 
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version (default "+lab.DefaultVersion+")")
-	flags.StringVar(&o.BinDir, "kubernetes-bin-dir", "", "folder with the programs of Kubernetes and etcd (default: built from Go modules, once)")
+	flags.StringVar(&o.BinDir, "kubernetes-bin-dir", "", "folder with the programs of Kubernetes and etcd (default: fetched, or built from Go modules, once)")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file to write; it must not exist")
 	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16,fd00:10:96::/112", "Service range; two joined by a comma are dual stack")
 	flags.IntVar(&o.Nodes, "nodes", 3, "number of nodes; 0 is the control plane alone")

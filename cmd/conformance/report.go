@@ -17,13 +17,13 @@ import (
 func newReport() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "report",
-		Short: "render, compare, verify and publish reports",
+		Short: "render, merge, compare, verify and publish reports",
 		Args:  noArguments,
 		RunE: func(*cobra.Command, []string) error {
 			return usage("name what is to be done: `conformance report --help` shows it")
 		},
 	}
-	cmd.AddCommand(newReportRender(), newReportDiff(), newReportVerify(), newReportBadge(), newReportIndex(), newReportMatrix(), newReportSite())
+	cmd.AddCommand(newReportRender(), newReportMerge(), newReportDiff(), newReportVerify(), newReportBadge(), newReportIndex(), newReportMatrix(), newReportSite())
 	return cmd
 }
 

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -38,6 +37,8 @@ type runFlags struct {
 	declared     string // file
 	profiles     []string
 	seed         int64
+	shard        string
+	traffic      bool // a check of the whole run sends traffic, be it in another shard
 	printReport  bool
 	metrics      string
 	failFast     bool
@@ -97,7 +98,8 @@ func (f *runFlags) registerSelection(flags *pflag.FlagSet) {
 	flags.StringVar(&f.expectations, "expectations", "", "file of known deviations (default: the published list for the candidate); \"none\" uses no list")
 	flags.BoolVar(&f.strict, "strict", false, "excuse nothing: known deviations count as failures, as with --expectations none")
 	flags.StringVar(&f.declared, "implementation", "", "file in which an implementation says which features it claims and what it does where the specification leaves room (fixtures/implementation.example.yaml)")
-	flags.Int64Var(&f.seed, "seed", 0, "seed of random choices (default: a new one, printed)")
+	flags.Int64Var(&f.seed, "seed", 0, "seed of random choices (default: a new one, printed; with --shard 1, for all shards of a run have the same)")
+	flags.StringVar(&f.shard, "shard", "", "judge one part of the checks: 2/3 is the second of three, whose reports `conformance report merge` joins; index/3 is for the pods of an indexed Job, which have their number in "+completionIndex)
 }
 
 // runOrSay runs, and makes a report that nothing was judged where the run is interrupted before it begins.
@@ -125,7 +127,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		return err
 	}
 	if f.seed == 0 {
-		f.seed = rand.Int64N(1<<31-1) + 1
+		f.seed = f.NewSeed()
 	}
 	var says *implementation
 	if f.declared != "" {
@@ -149,7 +151,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}
 	f.Focus = splitFocus(f.Focus)
 	f.Skip = splitFocus(f.Skip)
-	planned := runner.Plan(f.Selection)
+	planned := f.planChecks()
 	if err := f.Selection.Validate(check.Declarations()); err != nil {
 		return usage("%w", err)
 	}
@@ -175,11 +177,10 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		SuiteVersion: check.BuildVersion(), Candidate: candidate.Description{Tier: f.tier, Capabilities: []spec.Capability{}}, Started: time.Now(), Seed: f.seed, Planned: planned, Interrupted: true, Selection: selection, Submitter: f.submitter,
 	}
 	_, _ = removeLeft() // tiers lab and kind tell what is left of theirs
-	if f.tier == "kind" {
+	if f.makesClusters() {
 		f.begun = true
 		return f.runKind(ctx, out, palette, expectations, selection)
 	}
-	traffic := selectsTraffic()
 	if f.attach != "" {
 		if err := enterLab(ctx, f.attach); err != nil {
 			if e := (*exitError)(nil); errors.As(err, &e) && e.err == nil {
@@ -187,7 +188,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 			}
 			return err
 		}
-	} else if f.tier == "lab" && traffic {
+	} else if f.tier == "lab" && f.traffic {
 		if err := isolate(ctx, out, f.labOptions(true)); err != nil {
 			if e := (*exitError)(nil); errors.As(err, &e) && e.err == nil {
 				f.begun = true // it is the exit code of a run in namespaces of its own
@@ -198,7 +199,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	if _, set := os.LookupEnv("GOGC"); f.tier == "reference" && !set {
 		debug.SetGCPercent(400) // the reference runs in this process, for two seconds: a seventh of them would go into collecting
 	}
-	c, err := f.tierFlags.open(ctx, out, f.ServiceCIDRs, uint64(f.seed), traffic)
+	c, err := f.tierFlags.open(ctx, out, f.ServiceCIDRs, uint64(f.seed), f.traffic, f.Shard)
 	if err != nil {
 		return err
 	}
@@ -217,7 +218,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		c = declared{c, says}
 	}
 	c = askAdmission(ctx, out, c, f.Selection.Claims)
-	if traffic && (f.tier == "cluster" || f.around != "") { // that of the lab is known
+	if f.traffic && (f.tier == "cluster" || f.around != "") { // that of the lab is known
 		c = askSurroundings(ctx, out, c)
 	}
 	what := c.Describe()
@@ -237,7 +238,7 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		return usage("%w", err)
 	}
 	f.begun = true
-	fmt.Fprintf(out, "%s: %d checks, suite %s, seed %d\n", title(&what), planned, check.BuildVersion(), f.seed)
+	fmt.Fprintf(out, "%s: %d checks, suite %s, seed %d%s\n", title(&what), planned, check.BuildVersion(), f.seed, f.ofShard())
 
 	if len(others) > 0 {
 		fmt.Fprintf(out, "left out, for they are about other ranges than --service-cidr names: %s\n", strings.Join(others, ", "))
@@ -339,9 +340,16 @@ func leftOut() (ids []string) {
 	return ids
 }
 
-// selectsTraffic reports whether a planned check sends traffic.
-func selectsTraffic() bool {
-	return slices.ContainsFunc(check.Declarations(), func(d check.Declaration) bool { return d.Runs > 0 && d.Traffic })
+// planChecks declares the checks of the run and returns how many results there will be. What the candidate has to offer follows from all shards: else their candidates would differ.
+func (f *runFlags) planChecks() int {
+	whole := f.Selection
+	whole.Shard = candidate.Shard{}
+	planned := runner.Plan(whole)
+	f.traffic = slices.ContainsFunc(check.Declarations(), func(d check.Declaration) bool { return d.Runs > 0 && d.Traffic })
+	if f.Shard.Of > 0 {
+		planned = runner.Plan(f.Selection)
+	}
+	return planned
 }
 
 // errEnough ends a run that has seen what --fail-fast waits for.
@@ -363,13 +371,20 @@ func (f *runFlags) validate() error {
 		}
 		f.expectations = "none"
 	}
+	if f.shard != "" {
+		var err error
+		if f.Shard, err = parseShard(f.shard, os.Getenv(completionIndex)); err != nil {
+			return usage("--shard %s: %w", f.shard, err)
+		}
+		f.Beside = f.tier == "cluster" && !f.disposable || f.attach != ""
+	}
 	for _, entry := range f.ServiceCIDRs {
 		if _, err := parseServiceCIDR(entry); err != nil {
 			return usage("--service-cidr %s: %w", entry, err)
 		}
 	}
-	if f.printReport && f.tier == "kind" {
-		return usage("--print-report is for the other tiers: the report of --tier kind is on this machine")
+	if f.printReport && f.makesClusters() {
+		return usage("--print-report is for a candidate that there is: the report of --tier kind, and of --cluster-command, is on this machine")
 	}
 	return f.tierFlags.validate()
 }
@@ -390,9 +405,9 @@ func (f *runFlags) wanted() int {
 		return f.parallel
 	case f.tier == "reference":
 		return 1
-	case f.tier == "lab" && selectsTraffic():
+	case f.tier == "lab" && f.traffic:
 		return lab.TrafficWorkers()
-	case f.tier == "cluster" && f.agentImage != "" && selectsTraffic():
+	case f.tier == "cluster" && f.agentImage != "" && f.traffic:
 		return 8 // they wait for the pods of the cluster
 	}
 	return 4

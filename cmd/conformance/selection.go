@@ -36,6 +36,9 @@ func (f *runFlags) selected(declarations []check.Declaration, leftOut []string) 
 	if f.expectations != "" {
 		s.Expectations = f.expectations
 	}
+	if f.Shard.Of > 0 {
+		s.Shard = &report.Shard{Shard: f.Shard, Checks: f.Divided(declarations)}
+	}
 	for _, id := range leftOut {
 		s.LeftOut = append(s.LeftOut, spec.ID(id))
 	}
@@ -48,7 +51,7 @@ func (f *runFlags) again(ids []string) string {
 	words := []string{"conformance", "run"}
 	f.given.Visit(func(flag *pflag.Flag) {
 		switch flag.Name {
-		case "focus", "skip", "suite", "report-dir", "out", "fail-fast", "seed", "tier-name", "print-report":
+		case "focus", "skip", "suite", "report-dir", "out", "fail-fast", "seed", "tier-name", "print-report", "shard":
 			return
 		}
 		values := []string{flag.Value.String()}

@@ -40,6 +40,7 @@ type tierFlags struct {
 	proxy      lab.ProxyOptions
 	servers    lab.ServerOptions
 	kind       kindFlags
+	commands   clusterCommands
 }
 
 func (f *tierFlags) register(flags *pflag.FlagSet) {
@@ -47,7 +48,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.faults, "fault", nil, "deliberate bugs to start the reference with")
 	flags.StringSliceVar(&f.without, "without", nil, "optional features that the reference is started without and does not claim, unless --feature names them; \"proxy:NAME\" takes one from the proxy alone")
 	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
-	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: built from Go modules, once)")
+	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: fetched by conformance lab fetch, or built from Go modules, once)")
 	registerProxy(flags, &f.proxy)
 	registerServers(flags, &f.servers)
 	flags.StringVar(&f.around, "surroundings", "", "what the network around the nodes of the lab does with addresses that nobody has: unreachable, silent, resetting or accepting (default unreachable); verdicts must not depend on it")
@@ -62,6 +63,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&f.disposable, "disposable", false, "leave what the run has made: the cluster is deleted after it")
 	_ = flags.MarkHidden("disposable")
 	f.kind.register(flags)
+	f.commands.register(flags)
 }
 
 func (f *tierFlags) validate() error {
@@ -115,10 +117,13 @@ func (f *tierFlags) validate() error {
 		return usage("--outside is for --tier cluster with an --agent-image")
 	case f.kubeconfig != "" && f.tier != "cluster":
 		return usage("--kubeconfig is for --tier cluster")
-	case f.kubeconfig == "" && f.tier == "cluster" && !inPod():
-		return usage("--tier cluster needs --kubeconfig, unless it runs in a pod of the cluster")
+	case f.kubeconfig == "" && f.tier == "cluster" && !f.makesClusters() && !inPod():
+		return usage("--tier cluster needs --kubeconfig, or --cluster-command, unless it runs in a pod of the cluster")
 	}
-	if err := f.kind.validate(f.tier, f.proxy.Mode); err != nil {
+	if err := f.kind.validate(f.tier, f.proxy.Mode, f.byCommand()); err != nil {
+		return err
+	}
+	if err := f.validateClusterCommands(); err != nil {
 		return err
 	}
 	if err := validateServers(f.servers); err != nil {
@@ -176,7 +181,7 @@ func validateProxy(o lab.ProxyOptions) error {
 }
 
 // open makes the candidate. Its errors carry their exit code.
-func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []string, seed uint64, traffic bool) (candidate.Candidate, error) {
+func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []string, seed uint64, traffic bool, shard candidate.Shard) (candidate.Candidate, error) {
 	switch f.tier {
 	case "lab":
 		if f.attach != "" {
@@ -184,7 +189,7 @@ func (f *tierFlags) open(ctx context.Context, out io.Writer, serviceCIDRs []stri
 		}
 		return openLab(ctx, out, f.labOptions(traffic))
 	case "cluster":
-		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, AllowDisruptive: f.disruptive, Tier: f.tierName}
+		o := cluster.Options{Kubeconfig: f.kubeconfig, AgentImage: f.agentImage, AllowDisruptive: f.disruptive, Tier: f.tierName, Shard: shard, Fenced: f.tierName == "kind"}
 		if f.outside != "" {
 			var err error
 			if o.Outside, err = cluster.ReadOutside(f.outside); err != nil {

@@ -107,6 +107,8 @@ var unseen = map[string]string{
 	"--output: %w":                   "it needs a program for an image, see TestImageWithWrongUsage",
 	"--report-dir: with --sonobuoy the reports are in Sonobuoy's folder of results":          "it needs a folder of Sonobuoy, see TestSonobuoyIsRefusedWhatItCannotHave",
 	"--sonobuoy is for a pod of a cluster, which tier %s does not judge: use --tier cluster": "it needs a folder of Sonobuoy, see TestSonobuoyIsRefusedWhatItCannotHave",
+	"--sonobuoy judges the cluster whose pod it runs in: leave out --cluster-command":        "it needs a folder of Sonobuoy, see TestSonobuoyIsRefusedWhatItCannotHave",
+	"--cluster-command needs /bin/sh, which Windows has not":                                 "it needs Windows",
 	"score card: %w; name another file with --write":                                         "the self-test runs for minutes before",
 }
 
@@ -175,8 +177,9 @@ func printedBy(format, lines string) bool {
 func TestSonobuoyIsRefusedWhatItCannotHave(t *testing.T) {
 	t.Setenv("SONOBUOY_RESULTS_DIR", t.TempDir())
 	for args, want := range map[string]string{
-		"run --sonobuoy --report-dir x": "--report-dir: with --sonobuoy the reports are in Sonobuoy's folder of results",
-		"run --sonobuoy --tier lab":     "--sonobuoy is for a pod of a cluster, which tier lab does not judge: use --tier cluster",
+		"run --sonobuoy --report-dir x":                            "--report-dir: with --sonobuoy the reports are in Sonobuoy's folder of results",
+		"run --sonobuoy --tier lab":                                "--sonobuoy is for a pod of a cluster, which tier lab does not judge: use --tier cluster",
+		"run --sonobuoy --tier cluster --cluster-command x --keep": "--sonobuoy judges the cluster whose pod it runs in: leave out --cluster-command",
 	} {
 		if _, stderr, code := conformance(t, t.TempDir(), strings.Fields(args)...); code != report.ExitUsage || !strings.Contains(stderr, want) {
 			t.Errorf("%s: exit code %d, want 64 and %q\n%s", args, code, want, stderr)

@@ -1,13 +1,27 @@
 package candidate
 
 import (
+	"math/rand/v2"
 	"net/netip"
 	"sync/atomic"
 )
 
 // ExternalAddresses hands out what DataPlane.ExternalAddresses returns, on every tier. They are for benchmarks and documentation (RFC 2544, RFC 3849): nobody on the
 // network has them. The zero value is ready for use, and safe for concurrent use.
-type ExternalAddresses struct{ taken atomic.Uint32 }
+type ExternalAddresses struct {
+	shard Shard
+	taken atomic.Uint32
+}
+
+// mostExternal is how many of each family there are. By the time that one comes again its lease has long ended.
+const mostExternal = 60000
+
+// Among keeps to what a shard has of them, and begins anywhere among those: other runs may be at work on the same candidate. It belongs before the first Take.
+func (e *ExternalAddresses) Among(s Shard) {
+	e.shard = s
+	_, size := s.Share(mostExternal)
+	e.taken.Store(rand.Uint32N(uint32(size)))
+}
 
 var externalRanges = []netip.Prefix{netip.MustParsePrefix("198.19.0.0/16"), netip.MustParsePrefix("2001:db8:51::/112")}
 
@@ -17,11 +31,12 @@ const externalAddresses = 4
 // Take returns those of one lease, of both families.
 func (e *ExternalAddresses) Take() []netip.Addr {
 	first := e.taken.Add(externalAddresses) - externalAddresses
+	from, size := e.shard.Share(mostExternal)
 	var out []netip.Addr
 	for i := range uint32(externalAddresses) {
 		for _, r := range externalRanges {
 			b := r.Addr().AsSlice()
-			n := 1 + (first+i)%60000 // by the time that they come again their lease has long ended
+			n := 1 + from + int((first+i)%uint32(size))
 			b[len(b)-2], b[len(b)-1] = byte(n>>8), byte(n)
 			a, _ := netip.AddrFromSlice(b)
 			out = append(out, a)

@@ -49,6 +49,12 @@ type Declaration struct {
 	dualStack  bool
 	fixedRange bool
 	nodePorts  string
+	timeline   bool
+}
+
+// Alike is the same text for checks that cost about as much: time on the nodes, a control plane of their own, or little.
+func (d *Declaration) Alike() string {
+	return fmt.Sprintf("%s traffic=%t slow=%t long=%t alone=%t exclusive=%t", d.Suite, d.Traffic, d.Slow, d.long, d.alone, d.exclusive)
 }
 
 // sharesNamespace reports whether the check may run in a namespace in which earlier checks have run. Resolvers remember names that were there before, and kubelets give
@@ -225,11 +231,7 @@ func It(id spec.ID, text string, args ...any) {
 		if cidr != "" {
 			full += " [" + cidr + "]"
 		}
-		bound := d.Timeout
-		if d.exclusive && setup.Slow {
-			bound += slowLease
-		}
-		decorators := []any{labels, ginkgo.NodeTimeout(bound)}
+		decorators := []any{labels, ginkgo.NodeTimeout(leaseTimeout + d.Timeout)}
 		if d.alone {
 			decorators = append(decorators, ginkgo.Serial)
 		}
@@ -245,8 +247,8 @@ func It(id spec.ID, text string, args ...any) {
 	}
 }
 
-// slowLease is how long a check waits for a control plane that a slow one has for itself, besides its own time.
-const slowLease = 10 * time.Minute
+// leaseTimeout bounds how long a check waits for what it leases, before its own time begins: another check may have it for itself.
+const leaseTimeout = 30 * time.Minute
 
 // seeded returns a source of random numbers that depends only on the run's seed and the text.
 func seeded(text string) *rand.Rand {

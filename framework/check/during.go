@@ -28,15 +28,21 @@ func (n *Network) During(ctx context.Context, probe candidate.Probe, change func
 		probe.Timeout = LossTimeout
 	}
 	if n.virtual || probe.Protocol != corev1.ProtocolTCP || probe.Connection != "" { // nothing is repeated
-		return n.series(ctx, probe, change)
+		return n.series(ctx, n.Send, probe, change)
 	}
 	control := candidate.Probe{From: probe.From, To: n.ownAddress(ctx, probe.From, probe.To), Protocol: probe.Protocol, Timeout: probe.Timeout}
 	var outcomes []candidate.Outcome
-	controls := n.series(ctx, control, func() {
+	controls := n.series(ctx, n.send, control, func() {
 		ginkgo.GinkgoHelper()
-		outcomes = n.series(ctx, probe, change)
+		outcomes = n.series(ctx, n.Send, probe, change)
 	})
-	return droppedAtFirst(outcomes, controls)
+	counted := droppedAtFirst(outcomes, controls)
+	for i := range counted {
+		if counted[i].Result != outcomes[i].Result {
+			n.shots.lost(&probe, &outcomes[i])
+		}
+	}
+	return counted
 }
 
 // droppedAtFirst returns the outcomes, those that were answered only when the kernel repeated itself as Dropped. Such a one does not count if a connection of the
@@ -113,17 +119,17 @@ func (n *Network) nodeOf(from candidate.Client) string {
 	return from.Node + from.Gateway // one of them
 }
 
-// series sends the shots of the probe over and over while change runs.
-func (n *Network) series(ctx context.Context, probe candidate.Probe, change func()) []candidate.Outcome {
+// series sends the shots of the probe, by the given way to send, over and over while change runs.
+func (n *Network) series(ctx context.Context, send func(context.Context, ...candidate.Probe) [][]candidate.Outcome, probe candidate.Probe, change func()) []candidate.Outcome {
 	ginkgo.GinkgoHelper()
-	outcomes := n.Send(ctx, probe)[0]
+	outcomes := send(ctx, probe)[0]
 	stop, done := make(chan struct{}), make(chan []candidate.Outcome)
 	go func() {
 		var during []candidate.Outcome
 		defer func() { done <- during }()
 		defer ginkgo.GinkgoRecover()
 		for {
-			during = append(during, n.Send(ctx, probe)[0]...)
+			during = append(during, send(ctx, probe)[0]...)
 			select {
 			case <-stop:
 				return
@@ -139,7 +145,7 @@ func (n *Network) series(ctx context.Context, probe candidate.Probe, change func
 		defer func() { close(stop); during = <-done }() // also when a demand of change is not met: nothing may be sent after the check
 		change()
 	}()
-	return append(append(outcomes, during...), n.Send(ctx, probe)[0]...)
+	return append(append(outcomes, during...), send(ctx, probe)[0]...)
 }
 
 // betweenShots is the pause between two shots of a series: none that matters where packets cost nothing.

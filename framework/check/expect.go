@@ -29,6 +29,8 @@ type Case struct {
 	Connection string
 	Path       string
 	Interval   time.Duration
+	// Aside cases tell nothing about what the check is about: that nodes have followed all changes, for example. Its timeline leaves them out.
+	Aside bool
 }
 
 func (c *Case) probe() candidate.Probe {
@@ -80,6 +82,7 @@ func (n *Network) ExpectWithin(ctx context.Context, what string, within time.Dur
 // expect is ExpectWithin of cases that can all be judged.
 func (n *Network) expect(ctx context.Context, what string, within time.Duration, cases []Case) [][]candidate.Outcome {
 	ginkgo.GinkgoHelper()
+	n.shots.expecting(what, cases)
 	within = bounded(n.Patiently(within))
 	probes := make([]candidate.Probe, len(cases))
 	for i := range cases {
@@ -98,7 +101,7 @@ func (n *Network) expect(ctx context.Context, what string, within time.Duration,
 			if len(silent) > 0 {
 				patience = min(2*patience, candidate.DefaultProbeTimeout)
 			}
-			n.Pass(ctx, pause)
+			n.pause(ctx, pause)
 			pause = n.nextPause(pause, watch.elapsed(), within)
 			continue
 		}
@@ -138,10 +141,10 @@ func (n *Network) expect(ctx context.Context, what string, within time.Duration,
 		}
 		if n.virtual {
 			passed += pause
-			n.Pass(ctx, pause)
+			n.pause(ctx, pause)
 			pause = min(2*pause, time.Second)
 		} else {
-			n.Pass(ctx, pause)
+			n.pause(ctx, pause)
 			pause = n.nextPause(pause, passed, within)
 		}
 	}
@@ -312,6 +315,15 @@ func record(what string, took time.Duration) {
 // Send sends probes, all at a time, and returns the outcomes of each. A prober that is broken makes the check unknown.
 func (n *Network) Send(ctx context.Context, probes ...candidate.Probe) [][]candidate.Outcome {
 	ginkgo.GinkgoHelper()
+	record := n.shots.sending()
+	outcomes := n.send(ctx, probes...)
+	record(probes, outcomes)
+	return outcomes
+}
+
+// send is Send of what the timeline of the check leaves out: controls.
+func (n *Network) send(ctx context.Context, probes ...candidate.Probe) [][]candidate.Outcome {
+	ginkgo.GinkgoHelper()
 	if n.patience > 1 {
 		probes = slices.Clone(probes)
 		for i := range probes {
@@ -374,7 +386,7 @@ func (n *Network) controlClients(ctx context.Context, cases []Case) {
 	if len(probes) == 0 {
 		return
 	}
-	outcomes := n.Send(ctx, probes...)
+	outcomes := n.send(ctx, probes...)
 	for i := 0; i < len(probes); i += 2 {
 		if o := outcomes[i][0]; o.Result != candidate.Answered || o.Pod != pods[i] {
 			Abort("positive control: the client in the %s does not reach pod %s at %s/%s: %s", probes[i].From, pods[i].Name, probes[i].To, probes[i].Protocol, describe(outcomes[i]))
@@ -421,7 +433,7 @@ func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [
 	if len(probes) == 0 {
 		return
 	}
-	for i, o := range n.Send(ctx, probes...) {
+	for i, o := range n.send(ctx, probes...) {
 		if byStranger(o[0]) {
 			Abort("negative control: somebody answers the client in the %s at %s, an address that nobody has: where the network answers for every address, "+
 				"nothing can be said of the answers of strangers", probes[i].From, probes[i].To)

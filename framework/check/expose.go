@@ -63,6 +63,7 @@ func (n *Network) create(ctx context.Context, svc *corev1.Service) *corev1.Servi
 // Change applies a JSON merge patch to the Service and returns it as stored. The check is unknown if the server does not accept it.
 func (n *Network) Change(ctx context.Context, name, patch string) *corev1.Service {
 	ginkgo.GinkgoHelper()
+	n.shots.changing()
 	svc := n.noted(n.patch(ctx, n.Path(name), patch))
 	n.belong(spec.FeatureExternalIPs, svc.Spec.ExternalIPs...)
 	return svc

@@ -143,7 +143,7 @@ func (n *Network) ExpectRecords(ctx context.Context, what string, lookups ...Loo
 		if n.virtual {
 			passed += pause
 		}
-		n.Pass(ctx, pause)
+		n.pause(ctx, pause)
 		pause = n.nextPause(pause, passed, within)
 	}
 }

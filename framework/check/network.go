@@ -39,6 +39,7 @@ type Network struct {
 	exposed   map[string]bool            // virtual IPs that Services of the check have had
 	senders   map[candidate.PodName]bool // pods of the check that are there to send from
 	features  map[netip.Addr]string      // by which Services of the check have addresses
+	shots     *recorder                  // of a check with a timeline
 }
 
 // BackendPort is the port that backends answer on unless the check says otherwise.
@@ -183,6 +184,7 @@ func (n *Network) borrow(ctx context.Context, node string) candidate.Pod {
 // SetReady makes the pod ready or unready.
 func (n *Network) SetReady(ctx context.Context, pod candidate.Pod, ready bool) {
 	ginkgo.GinkgoHelper()
+	n.shots.changing()
 	mustOffer(n.plane.SetReady(ctx, pod.PodName, ready), "set the readiness of pod %s", pod.PodName)
 }
 
@@ -208,6 +210,7 @@ func (n *Network) Environment(ctx context.Context, pod candidate.Pod) map[string
 // Terminate begins the deletion of the pod; it goes on answering.
 func (n *Network) Terminate(ctx context.Context, pod candidate.Pod) {
 	ginkgo.GinkgoHelper()
+	n.shots.changing()
 	mustOffer(n.plane.Terminate(ctx, pod.PodName), "terminate pod %s", pod.PodName)
 }
 
@@ -215,6 +218,7 @@ func (n *Network) Terminate(ctx context.Context, pod candidate.Pod) {
 func (n *Network) Kill(ctx context.Context, pod candidate.Pod) {
 	ginkgo.GinkgoHelper()
 	n.forget(pod)
+	n.shots.changing()
 	mustOffer(n.plane.Kill(ctx, pod.PodName), "kill pod %s", pod.PodName)
 }
 
@@ -222,6 +226,7 @@ func (n *Network) Kill(ctx context.Context, pod candidate.Pod) {
 func (n *Network) Remove(ctx context.Context, pod candidate.Pod) {
 	ginkgo.GinkgoHelper()
 	n.forget(pod)
+	n.shots.changing()
 	mustOffer(n.plane.Remove(ctx, pod.PodName), "remove pod %s", pod.PodName)
 }
 
@@ -251,6 +256,14 @@ func (n *Network) Patiently(bound time.Duration) time.Duration {
 func (n *Network) Pass(ctx context.Context, d time.Duration) {
 	ginkgo.GinkgoHelper()
 	Must(n.plane.Pass(ctx, d))
+	n.shots.passed(d, true)
+}
+
+// pause is Pass between two looks at what is waited for.
+func (n *Network) pause(ctx context.Context, d time.Duration) {
+	ginkgo.GinkgoHelper()
+	Must(n.plane.Pass(ctx, d))
+	n.shots.passed(d, false)
 }
 
 // mustOffer aborts the check when the environment failed, and ends it as not applicable when the candidate cannot offer what it asked for.
@@ -317,6 +330,7 @@ func (n *Network) CreateSlice(ctx context.Context, s *discoveryv1.EndpointSlice)
 // UpdateSlice replaces a hand-made EndpointSlice.
 func (n *Network) UpdateSlice(ctx context.Context, s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	ginkgo.GinkgoHelper()
+	n.shots.changing()
 	updated, err := candidate.Update(ctx, n.slicesOf(s), s)
 	Must(err)
 	return updated
@@ -325,6 +339,7 @@ func (n *Network) UpdateSlice(ctx context.Context, s *discoveryv1.EndpointSlice)
 // DeleteSlice deletes an EndpointSlice.
 func (n *Network) DeleteSlice(ctx context.Context, s *discoveryv1.EndpointSlice) {
 	ginkgo.GinkgoHelper()
+	n.shots.changing()
 	Must(candidate.Delete(ctx, n.slicesOf(s), s.Name, metav1.DeleteOptions{}))
 }
 

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
@@ -11,21 +12,22 @@ import (
 
 // FreeNodePorts returns n different node ports that are free and that the check may name. They are taken from the lower band
 // of the range (KEP-3668), out of which a server assigns none as long as the upper one has any, and each parallel process of
-// a run has a share of its own: a number that the check gives back is not taken by another check before it names it again.
+// a run has a share of its own, and so has each shard: a number that the check gives back is not taken by another check before it names it again.
 func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 	ginkgo.GinkgoHelper()
 	first, last := cp.NodePorts()
 	size := last - first + 1
 	band := min(max(16, size/32), 128, size)
 	suite, _ := ginkgo.GinkgoConfiguration()
-	processes, process := max(1, suite.ParallelTotal), max(1, suite.ParallelProcess)
+	from, share := setup.Beside.Share(band)
+	mine := shareOfProcess(from, share, max(1, suite.ParallelTotal), max(1, suite.ParallelProcess))
 	var free, tried []int32
 	var refusal Answer
 	for _, i := range cp.Rand().Perm(band) {
 		if len(free) == n {
 			break
 		}
-		if i%processes != process-1 {
+		if !mine(i) {
 			continue
 		}
 		port := int32(first + i)
@@ -43,8 +45,24 @@ func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 	if len(free) == 0 && slices.ContainsFunc(tried, func(p int32) bool { return !used[p] }) {
 		ginkgo.Fail("no node port of the lower band can be named: " + refusal.String())
 	}
-	Abort("%d node ports of %d-%d are needed, and only %d are free", n, first, first+band-1, len(free))
+	Abort("%d node ports of %d-%d are needed, and only %d are free%s", n, first+from, first+from+share-1, len(free), crowded())
 	return nil
+}
+
+// shareOfProcess says which of the numbers of a shard, size of them from first on, belong to a parallel process, which counts from 1.
+func shareOfProcess(first, size, processes, process int) func(number int) bool {
+	return func(number int) bool {
+		i := number - first
+		return i >= 0 && i < size && i%processes == process-1
+	}
+}
+
+// crowded says what to do where shards share node ports.
+func crowded() string {
+	if setup.Beside.Of == 0 {
+		return ""
+	}
+	return fmt.Sprintf(" for this process of shard %s: name fewer shards, or fewer processes (--parallel)", setup.Beside)
 }
 
 // NodePortsInUse are the node ports of all Services, of whomever, those of health checks among them.

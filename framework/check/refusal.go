@@ -71,7 +71,7 @@ func (n *Network) saidOfNobody(ctx context.Context, c *Case) string {
 		p.To, p.Count, p.SourcePort, p.Connection, p.Path = netip.AddrPortFrom(nobody(&n.what, c.To.Addr()), c.To.Port()), 1, 0, "", ""
 		p.Timeout, p.Repeats = saidWithin, lossRepeats
 		said = silence
-		if o := n.Send(ctx, p)[0][0]; o.Result == candidate.Unreachable {
+		if o := n.send(ctx, p)[0][0]; o.Result == candidate.Unreachable {
 			said = o.Error
 		}
 		n.mu.Lock()

@@ -80,6 +80,8 @@ type running struct {
 	unmetUses [][]string
 	// seen are the cases of an unmet demand.
 	seen []CaseSeen
+	// shots are kept of a check with a timeline.
+	shots *recorder
 }
 
 var current *running
@@ -117,6 +119,9 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		}
 	}
 	lease, plane, err := acquire(ctx, d, request)
+	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, errTimedOut)
+	defer cancel()
+	current.ctx = ctx
 	switch {
 	case candidate.IsUnavailable(err):
 		ginkgo.Skip(err.Error())
@@ -149,7 +154,12 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		Abort("control plane at %s: %v", lease.Access().URL, err)
 	}
 	if d.Traffic {
-		body.(TrafficBody)(ctx, newNetwork(cp, plane, what))
+		net := newNetwork(cp, plane, what)
+		if d.timeline {
+			net.shots = newRecorder(net.virtual)
+			current.shots = net.shots
+		}
+		body.(TrafficBody)(ctx, net)
 		return
 	}
 	body.(Body)(ctx, cp)
@@ -160,6 +170,9 @@ func ended() bool { return setup.Context != nil && setup.Context.Err() != nil }
 
 // errRunEnded is why the context of a check ended that the end of the run cut off.
 var errRunEnded = errors.New("the run has ended")
+
+// errTimedOut is why the context of a check ended that had its lease for longer than its timeout.
+var errTimedOut = errors.New("the check has timed out")
 
 // endingWithRun is a context of a check that ends with the run, too. Cleaning up has other contexts.
 func endingWithRun(node context.Context) (ctx context.Context, end func()) {
@@ -291,7 +304,7 @@ func judge(report ginkgo.SpecReport) {
 		r.Verdict, r.Reason = Unknown, Interrupted
 	case current.unknown != "":
 		r.Verdict, r.Reason = Unknown, current.unknown
-	case report.State == types.SpecStateTimedout:
+	case report.State == types.SpecStateTimedout || errors.Is(context.Cause(current.ctx), errTimedOut): // what it says after that, it saw too late
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("timed out after %s", current.declared.Timeout)
 	case report.State == types.SpecStatePanicked:
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("the check itself panicked: %s (%s)", report.Failure.ForwardedPanic, location(report.Failure.Location))
@@ -313,6 +326,9 @@ func judge(report ginkgo.SpecReport) {
 		if current.cp != nil {
 			r.Failure.Reproduce = current.cp.journal.commands()
 		}
+	}
+	if t, shots := current.shots.timeline(); t != nil && r.Verdict != NotApplicable {
+		r.Evidence = append(r.Evidence, Evidence{Name: "who answered whom", Value: t.words(shots), Timeline: t})
 	}
 	if setup.Requests > 0 && current.cp != nil {
 		r.Requests = current.cp.journal.commands()

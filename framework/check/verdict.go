@@ -102,6 +102,8 @@ type Evidence struct {
 	Value string `json:"value"`
 	// Addresses are set where the observation is of addresses that were handed out.
 	Addresses *Addresses `json:"addresses,omitempty"`
+	// Timeline is set where the observation is of who answered whom in the course of the check.
+	Timeline *Timeline `json:"timeline,omitempty"`
 }
 
 // Convergence records how long a condition took to hold.
@@ -153,6 +155,8 @@ type Setup struct {
 	Version string
 	// Requests is how many of its last requests each result tells; 0 tells a few of a failure only.
 	Requests int
+	// Beside is set where other shards of the run may be at work on the same candidate: numbers that checks name are then divided among the shards.
+	Beside candidate.Shard
 
 	admission *candidate.Admission // of the candidate
 }

@@ -41,6 +41,10 @@ type Options struct {
 	AllowDisruptive bool
 	// Tier is the name of the tier in reports; empty is "cluster".
 	Tier string
+	// Shard is which of several shards the run is, which may be at work on the cluster at the same time.
+	Shard candidate.Shard
+	// Fenced says that the nodes answer for addresses that nobody has, see kindcluster.Fence.
+	Fenced bool
 }
 
 // Cluster implements candidate.Candidate.
@@ -92,6 +96,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		runID: strings.ToLower(rand.Text()[:6]), token: rand.Text(),
 	}
 	c.hostPort.Store(int64(mathrand.IntN(hostPorts))) // another run may be at work on the same nodes
+	c.external.Among(o.Shard)
 	c.description = candidate.Description{
 		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Admission: &candidate.Admission{}, Patience: patience, Components: map[string]string{"go": version.GoVersion},
 	}
@@ -129,7 +134,7 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 	if c.withoutDataPlane() != nil {
 		return nil
 	}
-	if c.options.Tier == "" { // somebody else's network is around it; the nodes of kind have a fence
+	if !c.options.Fenced { // somebody else's network is around it
 		c.description.Nobody = nobodyIn(list)
 	}
 	c.description.Capabilities = append(c.description.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.Kubelet)

@@ -104,11 +104,17 @@ func (p *pod) stillAnswers(ctx context.Context) bool {
 
 const answerTimeout = 10 * time.Second
 
+// nextHostPort is a port for an agent in the host network of a node, out of those that the shard has.
+func (c *Cluster) nextHostPort() int {
+	first, size := c.options.Shard.Share(hostPorts)
+	return firstHostPort + first + int(c.hostPort.Add(1))%size
+}
+
 // start creates the pod and waits until its agent answers and the API says of its readiness what was asked for.
 func (p *pod) start(ctx context.Context) error {
 	port := controlPort
 	if p.HostNetwork {
-		port = firstHostPort + int(p.cluster.hostPort.Add(1))%hostPorts
+		port = p.cluster.nextHostPort()
 	}
 	config, err := json.Marshal(agent.Config{TokenDigest: agent.TokenDigest(p.cluster.token), Pod: p.PodName, Ports: p.Ports, Control: port, Unready: p.Unready})
 	if err != nil {

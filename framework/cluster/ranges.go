@@ -35,9 +35,15 @@ func (c *Cluster) discoverRanges(ctx context.Context, client kubernetes.Interfac
 		c.cidrs, c.description.FurtherServiceCIDRs = told, further
 	case err != nil && !apierrors.IsNotFound(err):
 		return fmt.Errorf("read the Service ranges: %w", err)
-	case len(c.cidrs) == 0: // before Kubernetes 1.33
-		if c.cidrs, err = refusedRanges(ctx, client); err != nil {
+	default: // before Kubernetes 1.33
+		if told, err = refusedRanges(ctx, client); err != nil {
 			return fmt.Errorf("ask for the Service ranges: %w", err)
+		}
+		switch {
+		case len(c.cidrs) == 0:
+			c.cidrs = told
+		case len(told) > 0 && !slices.Equal(c.cidrs, told):
+			return fmt.Errorf("the cluster's Service ranges are %v, not %v", told, c.cidrs)
 		}
 	}
 	if len(c.cidrs) == 0 {

@@ -69,6 +69,21 @@ func TestRangesOfAClusterWithoutServiceCIDRObjects(t *testing.T) {
 	}
 }
 
+// TestRangesThatWereNamedAreSeenToBeThose demands that old clusters do not go by another range than they have.
+func TestRangesThatWereNamedAreSeenToBeThose(t *testing.T) {
+	four, six, other := netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00::/112"), netip.MustParsePrefix("10.97.0.0/16")
+	for _, c := range []struct {
+		named []netip.Prefix
+		fits  bool
+	}{{[]netip.Prefix{four, six}, true}, {[]netip.Prefix{six, four}, false}, {[]netip.Prefix{four}, false}, {[]netip.Prefix{other, six}, false}} {
+		cluster := &Cluster{cidrs: c.named}
+		err := cluster.discoverRanges(t.Context(), before133(t, "10.96.0.1", four.String(), six.String()))
+		if (err == nil) != c.fits || !slices.Equal(cluster.cidrs, c.named) {
+			t.Errorf("named %v: error %v, ranges %v", c.named, err, cluster.cidrs)
+		}
+	}
+}
+
 func TestRangesThatNobodyTells(t *testing.T) {
 	if err := (&Cluster{}).discoverRanges(t.Context(), before133(t, "10.96.0.1")); !errors.Is(err, ErrNoServiceCIDR) {
 		t.Errorf("got %v", err)

@@ -4,7 +4,6 @@ package gotest
 import (
 	"context"
 	"errors"
-	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
@@ -56,7 +55,7 @@ func judge(ctx context.Context, t testing.TB, c candidate.Candidate, o Options) 
 		return nil, errors.New("no check matches the selection: import the suites that are to judge, such as suites/allocation")
 	}
 	if o.Seed == 0 {
-		o.Seed = rand.Int64N(1<<31-1) + 1
+		o.Seed = o.NewSeed()
 	}
 	what := c.Describe()
 	expectations, err := expected(o.Expectations, &what)
@@ -121,8 +120,12 @@ func (o *Options) selected() *report.Selection {
 	if o.Expectations != "" {
 		list = o.Expectations
 	}
-	return &report.Selection{
+	s := &report.Selection{
 		Suites: o.Suites, Focus: o.Focus, Skip: o.Skip, ServiceCIDRs: o.ServiceCIDRs, Profiles: o.Profiles, Features: o.Features, Slow: o.Slow,
 		MaxWaitSeconds: o.MaxWait.Seconds(), Expectations: list, Arguments: os.Args[1:], Claimed: len(o.Claimed(check.Declarations())),
 	}
+	if o.Shard.Of > 0 {
+		s.Shard = &report.Shard{Shard: o.Shard, Checks: o.Divided(check.Declarations())}
+	}
+	return s
 }

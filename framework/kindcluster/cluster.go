@@ -1,5 +1,5 @@
-// Package kindcluster makes clusters of containers with chosen Service ranges, by the library of kind. It knows how such clusters come
-// and go; what is judged is a cluster that a kubeconfig reaches, as any other.
+// Package kindcluster makes clusters with chosen Service ranges: clusters of containers by the library of kind, and any others by a Provider, such as a command of
+// the user's (Command). It knows how such clusters come and go; what is judged is a cluster that a kubeconfig reaches, as any other.
 package kindcluster
 
 import (
@@ -144,6 +144,17 @@ func (c *Cluster) StartOutside(ctx context.Context, program string) (*Outside, e
 	return k.StartOutside(ctx, program)
 }
 
+// ByHand is how the cluster is removed by hand; empty where that is not known.
+func (c *Cluster) ByHand() string {
+	switch p := c.provider.(type) {
+	case *Kind:
+		return "kind delete cluster --name " + c.Name
+	case *Command:
+		return p.ByHand()
+	}
+	return ""
+}
+
 // ExportLogs writes what kind collects of the nodes (kubelet, containers, journal) into a folder.
 func (c *Cluster) ExportLogs(ctx context.Context, folder string) error {
 	ctx, cancel := context.WithTimeout(ctx, exportWithin)
@@ -153,7 +164,11 @@ func (c *Cluster) ExportLogs(ctx context.Context, folder string) error {
 
 // Delete removes the cluster.
 func (c *Cluster) Delete(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, destroyWithin)
+	within := destroyWithin
+	if _, is := c.provider.(*Command); is {
+		within = teardownWithin
+	}
+	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	if err := c.provider.Destroy(ctx); err != nil {
 		return fmt.Errorf("delete cluster %s: %w", c.Name, err)

@@ -2,8 +2,10 @@ package kindcluster
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -21,8 +23,50 @@ func init() { scratch.OnSweep(scratchKind, deleteLeft) }
 // NewFolder makes a folder for the files of clusters. If this process is killed, the next one finds by them which clusters it has made, and deletes those.
 func NewFolder() (*scratch.Folder, error) { return scratch.New(scratchKind) }
 
-// deleteLeft deletes the clusters that were made from files in a folder.
+// deleteLeft deletes the clusters that were made from files in a folder, or by commands.
 func deleteLeft(folder string) error {
+	return errors.Join(tearDownLeft(folder), deleteKind(folder))
+}
+
+// Commands are the names of the clusters that were made by commands, have files in a folder, and were not removed.
+func Commands(folder string) (names []string, err error) {
+	records, err := filepath.Glob(filepath.Join(folder, "*"+recordSuffix))
+	for _, r := range records {
+		names = append(names, strings.TrimSuffix(filepath.Base(r), recordSuffix))
+	}
+	return names, err
+}
+
+// tearDownLeft calls the teardown commands of the clusters that were made by commands.
+func tearDownLeft(folder string) error {
+	names, err := Commands(folder)
+	errs := []error{err}
+	for _, name := range names {
+		fmt.Fprintf(os.Stderr, "a killed run may have left cluster %s: its teardown command is called\n", name)
+		if err := tearDown(folder, name); err != nil {
+			errs = append(errs, fmt.Errorf("cluster %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func tearDown(folder, name string) error {
+	text, err := os.ReadFile(filepath.Join(folder, name+recordSuffix))
+	if err != nil {
+		return err
+	}
+	var l left
+	if err := json.Unmarshal(text, &l); err != nil {
+		return fmt.Errorf("%s: %w", name+recordSuffix, err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), teardownWithin)
+	defer cancel()
+	c := &Command{Name: l.Name, ServiceCIDR: l.ServiceCIDR, Teardown: l.Teardown, Folder: folder, begun: true, dir: l.Folder}
+	return c.Destroy(ctx)
+}
+
+// deleteKind deletes the clusters of kind that were made from files in a folder.
+func deleteKind(folder string) error {
 	names, err := madeIn(folder)
 	if err != nil || len(names) == 0 {
 		return err

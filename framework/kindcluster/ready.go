@@ -16,15 +16,32 @@ import (
 // waitReady returns when the cluster has so many nodes, all ready, and everything of kube-system runs on them: the network, the proxy, the DNS.
 // kind itself looks at the control plane only.
 func waitReady(ctx context.Context, kubeconfig string, nodes int) error {
+	client, err := connect(kubeconfig)
+	if err != nil {
+		return err
+	}
+	return poll(ctx, func(ctx context.Context) error { return missing(ctx, client, nodes) })
+}
+
+// waitNodes returns when all nodes that the cluster has are ready: how many there will be only the command knows that makes it.
+func waitNodes(ctx context.Context, kubeconfig string) error {
+	client, err := connect(kubeconfig)
+	if err != nil {
+		return err
+	}
+	return poll(ctx, func(ctx context.Context) error { return missingNodes(ctx, client, 0) })
+}
+
+func connect(kubeconfig string) (kubernetes.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
-		return fmt.Errorf("kubeconfig of the new cluster: %w", err)
+		return nil, fmt.Errorf("kubeconfig of the new cluster: %w", err)
 	}
 	client, err := kubernetes.NewForConfig(config)
 	if err != nil {
-		return fmt.Errorf("kubeconfig of the new cluster: %w", err)
+		return nil, fmt.Errorf("kubeconfig of the new cluster: %w", err)
 	}
-	return poll(ctx, func(ctx context.Context) error { return missing(ctx, client, nodes) })
+	return client, nil
 }
 
 // poll calls look until it finds nothing. The error is the last that it found while there was time.
@@ -46,8 +63,8 @@ func poll(ctx context.Context, look func(context.Context) error) error {
 	return err
 }
 
-// missing is what the cluster still lacks; nil if nothing.
-func missing(ctx context.Context, client kubernetes.Interface, nodes int) error {
+// missingNodes is what the cluster still lacks to have so many nodes, all ready; nil if nothing.
+func missingNodes(ctx context.Context, client kubernetes.Interface, nodes int) error {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("read its nodes: %w", err)
@@ -59,6 +76,14 @@ func missing(ctx context.Context, client kubernetes.Interface, nodes int) error 
 		if !ready(&n) {
 			return fmt.Errorf("node %s is not ready", n.Name)
 		}
+	}
+	return nil
+}
+
+// missing is what the cluster still lacks; nil if nothing.
+func missing(ctx context.Context, client kubernetes.Interface, nodes int) error {
+	if err := missingNodes(ctx, client, nodes); err != nil {
+		return err
 	}
 	sets, err := client.AppsV1().DaemonSets(metav1.NamespaceSystem).List(ctx, metav1.ListOptions{})
 	if err != nil {

@@ -82,8 +82,17 @@ func (s *apiServer) another(ctx context.Context, gates map[string]bool) (*apiSer
 		version: s.version, binaries: s.binaries, dir: s.dir, etcd: s.etcd, ranges: s.ranges, reach: s.reach, detached: s.detached,
 		home: home, prefix: s.prefix, gates: gates, token: rand.Text(), ca: s.ca,
 	}
-	return a, a.start(ctx, nil)
+	if err := a.start(ctx, nil); errors.Is(err, errGate) {
+		os.RemoveAll(home) // whatever stays goes with the folder of the lab
+		return nil, candidate.Unavailable("kube-apiserver %s does not start with the feature gates %v", s.binaries.Version, gates)
+	} else if err != nil {
+		return nil, err
+	}
+	return a, nil
 }
+
+// errGate says that a server does not have a feature gate that it was started with, or does not let it be set.
+var errGate = errors.New("a feature gate cannot be set")
 
 // start writes what the server reads and starts it on a free port.
 func (s *apiServer) start(ctx context.Context, serving func(*apiServer) error) error {

@@ -32,6 +32,9 @@ type Binaries struct {
 	EtcdVersion, GoVersion string
 
 	servers ServerOptions // what runs in place of them
+	coreDNS string        // its version, where the cache knows it
+	// lacking are programs that a lab runs without and that are not there, whatever Dir holds.
+	lacking []Component
 }
 
 // Path is where the program of a component is.
@@ -51,6 +54,8 @@ type BuildOptions struct {
 	Components []Component
 	// Progress may be nil.
 	Progress Progress
+	// Compiling, if not nil, is called once before something is built that Fetch could download: a build takes minutes.
+	Compiling func()
 }
 
 // Build returns the programs of a Kubernetes version from the cache, building first those that the cache does
@@ -77,8 +82,8 @@ func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 	}
 
 	dir := cacheFolder(o.CacheDir, v)
-	l, err := scratch.LockFile(ctx, filepath.Join(o.CacheDir, v.String()+".lock"), func() {
-		o.Progress("waiting for another process that builds Kubernetes "+v.String(), 0, 0)
+	l, err := scratch.LockFile(ctx, lockOf(o.CacheDir, v), func() {
+		o.Progress("waiting for another process that fetches or builds Kubernetes "+v.String(), 0, 0)
 	})
 	if err != nil {
 		return nil, err
@@ -115,13 +120,23 @@ func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 	m := manifest{Kubernetes: v.String(), Platform: platform()}
 	keep := cachedComponents(dir, v)
 	if old, err := readManifest(dir, v); err == nil {
-		m.Etcd, m.CoreDNS, m.ServiceController, m.Go = old.Etcd, old.CoreDNS, old.ServiceController, old.Go
+		m = *old
 	}
 	missing := slices.DeleteFunc(slices.Clone(o.Components), func(c Component) bool { return slices.Contains(keep, c) })
 	release := slices.DeleteFunc(slices.Clone(missing), func(c Component) bool { return c == CoreDNS })
+	if o.Compiling != nil && slices.ContainsFunc(missing, func(c Component) bool { return c != ServiceController }) {
+		o.Compiling()
+	}
 	if len(release) > 0 {
-		if m.Etcd, m.Go, err = compile(ctx, work, v, release, o.Progress); err != nil {
+		etcd, goVersion, err := compile(ctx, work, v, release, o.Progress)
+		if err != nil {
 			return nil, fmt.Errorf("build Kubernetes %s: %w", v, err)
+		}
+		if slices.Contains(release, Etcd) { // else it may have been fetched, of another version
+			m.Etcd = etcd
+		}
+		if slices.Contains(release, APIServer) {
+			m.Go = goVersion
 		}
 	}
 	if slices.Contains(missing, ServiceController) {
@@ -139,7 +154,9 @@ func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 		if err := os.Rename(filepath.Join(work, "bin", binaryName(c)), filepath.Join(dir, binaryName(c))); err != nil {
 			return nil, err
 		}
+		delete(m.Fetched, c)
 	}
+	os.RemoveAll(filepath.Join(dir, partsFolder)) // of no use any more
 	if err := writeManifest(dir, m, append(keep, missing...)); err != nil {
 		return nil, err
 	}
@@ -253,7 +270,7 @@ type goTool struct {
 func newGoTool(dir string) (*goTool, error) {
 	path, err := exec.LookPath("go")
 	if err != nil {
-		return nil, fmt.Errorf("the go tool is not in PATH: install Go, or name a folder that holds kube-apiserver and etcd: %w", err)
+		return nil, fmt.Errorf("the go tool is not in PATH: install Go, have `conformance lab fetch` download released programs, or name a folder that holds kube-apiserver and etcd: %w", err)
 	}
 	var flags []string
 	for _, f := range strings.Fields(os.Getenv("GOFLAGS")) {

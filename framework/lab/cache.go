@@ -30,6 +30,8 @@ type manifest struct {
 	Go                string                  `json:"go"`
 	Platform          string                  `json:"platform"` // "linux/amd64"
 	Binaries          map[Component]fileStamp `json:"binaries"`
+	// Fetched says of programs that were not built where they came from.
+	Fetched map[Component]string `json:"fetched,omitempty"`
 }
 
 // fileStamp is what a file must look like.
@@ -177,7 +179,41 @@ func lookUpCache(cacheDir string, v version, components []Component) (*Binaries,
 	if err := verifyBinaries(dir, m, components, !Isolated()); err != nil {
 		return nil, err
 	}
-	return &Binaries{Dir: dir, Version: v.String(), EtcdVersion: m.Etcd, GoVersion: m.Go}, nil
+	b := &Binaries{Dir: dir, Version: v.String(), EtcdVersion: m.Etcd, GoVersion: m.Go}
+	if slices.Contains(components, CoreDNS) {
+		b.coreDNS = m.CoreDNS
+	}
+	return b, nil
+}
+
+// lookUpFetched is lookUpCache for a version that was fetched: programs that a lab runs without may be missing, because nobody publishes them. A build would take
+// the time that fetching has spared.
+func lookUpFetched(cacheDir string, v version, components []Component) (*Binaries, error) {
+	dir := cacheFolder(cacheDir, v)
+	m, err := readManifest(dir, v)
+	if err != nil {
+		return nil, err
+	}
+	if m.Fetched[APIServer] == "" && m.Fetched[Etcd] == "" {
+		return nil, errNotCached
+	}
+	there := withoutOptional(components)
+	var lacking []Component
+	for _, c := range components {
+		switch {
+		case slices.Contains(there, c):
+		case verifyBinaries(dir, m, []Component{c}, false) == nil:
+			there = append(there, c)
+		default:
+			lacking = append(lacking, c)
+		}
+	}
+	b, err := lookUpCache(cacheDir, v, there)
+	if err != nil {
+		return nil, err
+	}
+	b.lacking = lacking
+	return b, nil
 }
 
 // cachedComponents lists what a folder of the cache holds unharmed, so that a build of more keeps them.

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // CoreDNS is the DNS server of clusters. Unlike the other components it is no part of a Kubernetes release.
@@ -58,6 +59,12 @@ const (
 
 // coreDNSIn returns the version of CoreDNS among the programs; empty if it is not there.
 func coreDNSIn(b *Binaries) string {
+	switch {
+	case slices.Contains(b.lacking, CoreDNS):
+		return ""
+	case b.coreDNS != "":
+		return b.coreDNS
+	}
 	info, err := buildinfo.ReadFile(b.Path(CoreDNS))
 	switch {
 	case errors.Is(err, fs.ErrNotExist):

@@ -1,5 +1,5 @@
 // Package lab is the tier of real components: etcd and kube-apiserver as processes of the same machine, built from
-// their Go modules or taken from a folder. Nothing runs in a container and nothing is downloaded but Go modules.
+// their Go modules, downloaded as they were released, or taken from a folder. Nothing runs in a container.
 package lab
 
 import (
@@ -27,7 +27,7 @@ type Options struct {
 	Version string
 	// BinDir is a folder with kube-apiserver and etcd. Empty means to build them, or take them from the cache.
 	BinDir string
-	// CacheDir is where built programs are kept; empty means DefaultCacheDir.
+	// CacheDir is where programs are kept that were built or fetched; empty means DefaultCacheDir.
 	CacheDir string
 	// MaxServers bounds how many API servers run at a time; zero means as many as memory allows.
 	MaxServers int
@@ -41,6 +41,8 @@ type Options struct {
 	Surroundings string
 	// Progress is told about a build; it may be nil.
 	Progress Progress
+	// Compiling is that of BuildOptions.
+	Compiling func()
 }
 
 // Components are the programs that the options need.
@@ -144,7 +146,7 @@ func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
 	}
 	b := &Binaries{Version: v.String()}
 	if components := o.Components(); len(components) > 0 {
-		if b, err = Build(ctx, BuildOptions{Version: o.Version, CacheDir: o.CacheDir, Components: components, Progress: o.Progress}); err != nil {
+		if b, err = o.cachedOrBuilt(ctx, v, components); err != nil {
 			return version{}, nil, err
 		}
 	}
@@ -157,6 +159,21 @@ func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
 		b.EtcdVersion = ""
 	}
 	return v, b, err
+}
+
+// cachedOrBuilt returns the components, which it builds unless they were built or fetched before.
+func (o *Options) cachedOrBuilt(ctx context.Context, v version, components []Component) (*Binaries, error) {
+	cache := o.CacheDir
+	if cache == "" {
+		var err error
+		if cache, err = DefaultCacheDir(); err != nil {
+			return nil, err
+		}
+	}
+	if b, err := lookUpFetched(cache, v, components); err == nil {
+		return b, nil
+	}
+	return Build(ctx, BuildOptions{Version: o.Version, CacheDir: cache, Components: components, Progress: o.Progress, Compiling: o.Compiling})
 }
 
 // reportedPattern is what kube-apiserver calls itself, vendors' additions included: "v1.37.1", "v1.34.2+k3s1".
@@ -186,15 +203,9 @@ func binariesIn(ctx context.Context, dir, want string, components []Component, s
 	if servers.EtcdCommand != "" {
 		return v, b, nil
 	}
-	etcd, err := firstLine(ctx, b.Path(Etcd), "--version")
-	if err != nil {
+	if b.EtcdVersion, err = etcdSays(ctx, b.Path(Etcd)); err != nil {
 		return version{}, nil, err
 	}
-	number, ok := strings.CutPrefix(etcd, "etcd Version: ")
-	if !ok {
-		return version{}, nil, fmt.Errorf("%s --version printed %q instead of an etcd version", b.Path(Etcd), etcd)
-	}
-	b.EtcdVersion = "v" + number
 	if info, err := buildinfo.ReadFile(b.Path(APIServer)); err == nil && servers.APIServerCommand == "" {
 		b.GoVersion = info.GoVersion
 	}

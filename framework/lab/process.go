@@ -131,14 +131,20 @@ func (p *process) diedError() error {
 	return fmt.Errorf("%s ended; its log ends with: %s", p.name, logTail(p.log, 3))
 }
 
-// startError is diedError for a server that never got ready: errPortTaken if that is why.
+// startError is diedError for a server that never got ready: errPortTaken or errGate if that is why.
 func (p *process) startError() error {
 	err := p.diedError()
-	if strings.Contains(err.Error(), "address already in use") || strings.Contains(err.Error(), "Only one usage of each socket address") {
-		p.mu.Lock()
-		p.killed = true // it is started again: nobody needs to know
-		p.mu.Unlock()
-		return fmt.Errorf("%w: %w", errPortTaken, err)
+	for text, reason := range map[string]error{
+		"address already in use":                errPortTaken,
+		"Only one usage of each socket address": errPortTaken,
+		"feature gate":                          errGate, // locked or unrecognized
+	} {
+		if strings.Contains(err.Error(), text) {
+			p.mu.Lock()
+			p.killed = true // it is started again, or its check does not apply: nobody needs to know
+			p.mu.Unlock()
+			return fmt.Errorf("%w: %w", reason, err)
+		}
 	}
 	return err
 }
@@ -191,6 +197,19 @@ func reportedVersion(ctx context.Context, path string, args ...string) (string, 
 		return "", fmt.Errorf("%s --version printed %q instead of a Kubernetes version", path, out)
 	}
 	return v, nil
+}
+
+// etcdSays asks an etcd for its version, for example "v3.7.0".
+func etcdSays(ctx context.Context, path string) (string, error) {
+	out, err := firstLine(ctx, path, "--version")
+	if err != nil {
+		return "", err
+	}
+	number, ok := strings.CutPrefix(out, "etcd Version: ")
+	if !ok {
+		return "", fmt.Errorf("%s --version printed %q instead of an etcd version", path, out)
+	}
+	return "v" + number, nil
 }
 
 // versionTimeout bounds a program that is asked for its version: a machine under load may take long to read it from disk.

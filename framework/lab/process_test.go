@@ -103,6 +103,16 @@ func TestATakenPortIsRecognized(t *testing.T) {
 	}
 }
 
+func TestAGateThatCannotBeSetIsRecognized(t *testing.T) {
+	t.Setenv("FAKE_APISERVER_ERROR", "cannot set feature gate X to false, feature is locked to true")
+	p, err := startProcess(command{name: "kube-apiserver", path: filepath.Join(installFakes(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log")})
+	must(t, err)
+	<-p.done
+	if err := p.startError(); !errors.Is(err, errGate) {
+		t.Errorf("error %v", err)
+	}
+}
+
 func TestLogTail(t *testing.T) {
 	for name, c := range map[string]struct{ log, want string }{
 		"empty":          {"", "(nothing)"},

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"os"
+	"slices"
 )
 
 // ServiceController makes load balancers: it is the controller of k8s.io/cloud-provider, which clouds run, with a cloud of the lab's own. Unlike the other
@@ -180,5 +181,5 @@ func serviceControllerDigest() string {
 // hasServiceController reports whether it is among the programs.
 func hasServiceController(b *Binaries) bool {
 	_, err := os.Stat(b.Path(ServiceController))
-	return err == nil
+	return err == nil && !slices.Contains(b.lacking, ServiceController)
 }

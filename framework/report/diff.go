@@ -9,6 +9,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 // Kind says what a change of a verdict means.
@@ -83,8 +84,8 @@ func (r *Report) ByID() map[spec.ID]RequirementVerdict {
 
 // Words are the verdict in words: "known deviation" where a list excuses what is not met.
 func (v RequirementVerdict) Words() string {
-	_, words := classOf(v.Verdict, v.KnownDeviation)
-	return words
+	_, named := classOf(v.Verdict, v.KnownDeviation)
+	return named
 }
 
 // Class is the style class of the verdict in pages.
@@ -141,6 +142,18 @@ func CountChanges(changes []Change) string {
 		fixes = "1 fix"
 	}
 	return fmt.Sprintf("%s, %s, %d new, %d gone", counted(n[Regression], "regression"), fixes, n[New], n[Gone])
+}
+
+// CountedPhrase is CountChanges for pages in every language.
+func CountedPhrase(changes []Change) words.Phrase {
+	if len(changes) == 0 {
+		return words.Say("no-changes")
+	}
+	n := map[Kind]int{}
+	for _, c := range changes {
+		n[c.Kind]++
+	}
+	return words.Say("changes-counted", n[Regression], n[Fix], n[New], n[Gone])
 }
 
 // ChangesMarkdown renders changes for a pull request.

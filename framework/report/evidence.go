@@ -15,11 +15,15 @@ import (
 // contradicted reports an observation that the verdict of the check cannot rest on.
 func (c *CheckVerdict) contradicted() error {
 	for _, e := range c.Evidence {
-		if e.Addresses == nil {
-			continue
+		if e.Addresses != nil {
+			if err := c.judgeAddresses(e.Addresses); err != nil {
+				return err
+			}
 		}
-		if err := c.judgeAddresses(e.Addresses); err != nil {
-			return err
+		if e.Timeline != nil {
+			if err := e.Timeline.Sound(); err != nil {
+				return err
+			}
 		}
 	}
 	if c.Failure == nil || len(c.Failure.Cases) == 0 {

@@ -1,8 +1,10 @@
 package report
 
 import (
-	"fmt"
 	"strings"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 // Names of the faces in a report folder.
@@ -55,6 +57,15 @@ func (r *Report) Title() string {
 
 // Sentence is the verdict for somebody who knows none of the terms.
 func (r *Report) Sentence() string {
+	var texts []string
+	for _, p := range r.sentences() {
+		texts = append(texts, p.String())
+	}
+	return strings.Join(texts, " ")
+}
+
+// sentences are Sentence in every language.
+func (r *Report) sentences() []words.Phrase {
 	musts, unmet, blocked, undecided := 0, 0, 0, 0
 	for _, v := range r.Requirements {
 		if v.Level != "MUST" || v.Verdict == "not applicable" {
@@ -71,34 +82,29 @@ func (r *Report) Sentence() string {
 			unmet++
 		}
 	}
-	known := ""
-	if n := r.Summary.Requirements.KnownDeviations; n == 1 {
-		known = " One requirement is a known deviation, listed with its reason."
-	} else if n > 1 {
-		known = fmt.Sprintf(" %d requirements are known deviations, listed with their reasons.", n)
+	var known []words.Phrase
+	if n := r.Summary.Requirements.KnownDeviations; n > 0 {
+		known = append(known, words.Count("are-known", n))
 	}
+	said := func(key string, args ...any) []words.Phrase { return []words.Phrase{words.Say(key, args...)} }
 	name := r.Title()
-	switch r.Verdict {
-	case "conformant":
-		return fmt.Sprintf("%s does what the documentation of Kubernetes demands of Services: %d mandatory requirements were judged.%s", name, musts, known)
-	case InPart:
-		return fmt.Sprintf("What was judged of %s is as documented. This is a part of what it claims: %s.%s", name, r.judged(), known)
-	case AsExpected:
-		return fmt.Sprintf("%s does not do all that the documentation of Kubernetes demands. A list of its own, which nobody has published, expects the failures.", name)
-	case Unlisted:
-		return fmt.Sprintf("%s does what a list of known deviations says that it does not. The list must be corrected.", name)
-	case "non-conformant":
-		more := ""
-		if blocked > 0 {
-			more = fmt.Sprintf(", and %d cannot be judged before they are", blocked)
-		}
-		return fmt.Sprintf("%s does not do what the documentation of Kubernetes demands of Services: %d of %d mandatory requirements are not met%s.%s", name, unmet, musts, more, known)
+	switch {
+	case r.Verdict == check.Conformant:
+		return append(said("does", name, musts), known...)
+	case r.Verdict == InPart:
+		return append(said("does-in-part", name, r.judgedPhrase()), known...)
+	case r.Verdict == AsExpected:
+		return said("does-not-as-expected", name)
+	case r.Verdict == Unlisted:
+		return said("does-unexpectedly", name)
+	case r.Verdict == check.NonConformant && blocked > 0:
+		return append(said("does-not-and-blocks", name, unmet, musts, blocked), known...)
+	case r.Verdict == check.NonConformant:
+		return append(said("does-not", name, unmet, musts), known...)
+	case r.Interrupted:
+		return said("nothing-interrupted", name, r.NotJudged())
+	case musts == 0:
+		return said("nothing-judged", name)
 	}
-	if r.Interrupted {
-		return fmt.Sprintf("Nothing can be said of %s: the run was interrupted, and %d checks were not judged.", name, r.NotJudged())
-	}
-	if musts == 0 {
-		return fmt.Sprintf("Nothing can be said of %s: no mandatory requirement was judged.", name)
-	}
-	return fmt.Sprintf("Nothing can be said of %s as a whole: %d of %d mandatory requirements could not be decided.", name, undecided, musts)
+	return said("nothing-as-a-whole", name, undecided, musts)
 }

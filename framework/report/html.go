@@ -11,6 +11,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 //go:embed page/report.html page/page.css page/report.js
@@ -30,13 +31,21 @@ var page = sync.OnceValues(func() (*template.Template, error) {
 	if err != nil {
 		return nil, err
 	}
+	script, err := words.Script(words.Verdicts, words.Shared, words.Page)
+	if err != nil {
+		return nil, err
+	}
+	filled, err := words.Fill(string(text))
+	if err != nil {
+		return nil, err
+	}
 	// The lines of the template are for its authors: no text goes over the end of one.
-	lines := strings.Split(string(text), "\n")
-	return template.New("report.html").Funcs(template.FuncMap{
+	lines := strings.Split(filled, "\n")
+	return template.New("report.html").Funcs(words.Functions).Funcs(template.FuncMap{
 		"said": Said,
 		"css":  func() template.CSS { return template.CSS(css) },
-		"js":   func() template.JS { return template.JS(js) },
-		"time": func(s float64) string { return fmt.Sprintf("%.2f s", s) },
+		"js":   func() template.JS { return template.JS(script) + template.JS(js) },
+		"time": shortTime,
 		"join": func(texts []string) string { return strings.Join(texts, ", ") },
 	}).Parse(strings.Join(lines, ""))
 })
@@ -45,7 +54,7 @@ var page = sync.OnceValues(func() (*template.Template, error) {
 type pageView struct {
 	*Report
 	Name         string
-	Words        string
+	Words        []words.Phrase
 	Class        string
 	Red          []spec.ID
 	Facts        []fact
@@ -56,7 +65,8 @@ type pageView struct {
 	Histogram    *histogram
 }
 
-type fact struct{ Name, Value string }
+// fact is something that identifies the run; Key is that of its name.
+type fact struct{ Key, Name, Value string }
 
 // requirementView is a requirement with its checks.
 type requirementView struct {
@@ -85,6 +95,9 @@ type checkView struct {
 	Times string
 	Graph *graph
 	Bands []bandPicture
+	// Timelines are drawn once the page is in its order. NotDrawn says that there is one for which the page has no room.
+	Timelines []*timelinePicture
+	NotDrawn  bool
 }
 
 // classes are the style classes of verdicts.
@@ -95,7 +108,7 @@ var classes = map[check.Verdict]string{
 // ClassOf is the style class of a verdict in pages.
 func ClassOf(v check.Verdict) string { return classes[v] }
 
-func classOf(v check.Verdict, known bool) (class, words string) {
+func classOf(v check.Verdict, known bool) (class, named string) {
 	if known {
 		return "known", "known deviation"
 	}
@@ -108,7 +121,7 @@ func (r *Report) HTML() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	v := pageView{Report: r, Name: r.Title(), Red: r.reds(), Words: r.Sentence(), Class: classes[r.Verdict], Facts: r.facts(), Histogram: r.histogram()}
+	v := pageView{Report: r, Name: r.Title(), Red: r.reds(), Words: r.sentences(), Class: classes[r.Verdict], Facts: r.facts(), Histogram: r.histogram()}
 	of := map[spec.ID][]*CheckVerdict{}
 	for i := range r.Checks {
 		c := &r.Checks[i]
@@ -131,6 +144,7 @@ func (r *Report) HTML() ([]byte, error) {
 		v.Requirements = append(v.Requirements, q)
 	}
 	slices.SortStableFunc(v.Requirements, func(a, b requirementView) int { return severity(b.Class) - severity(a.Class) })
+	drawTimelines(v.Requirements)
 	for _, names := range []*[]string{&v.Suites, &v.Features, &v.Verdicts} {
 		slices.Sort(*names)
 		*names = slices.Compact(*names)
@@ -202,9 +216,9 @@ func (r *Report) reds() (ids []spec.ID) {
 
 // facts are what identifies the run.
 func (r *Report) facts() (all []fact) {
-	add := func(name, value string) {
+	add := func(name, value string) { // name is the key of a word
 		if value != "" {
-			all = append(all, fact{name, value})
+			all = append(all, fact{name, words.In(spec.Languages[0], name), value})
 		}
 	}
 	c := &r.Candidate
@@ -214,9 +228,9 @@ func (r *Report) facts() (all []fact) {
 		add("address", s.URL)
 		add("contact", strings.Join(s.Contact, ", "))
 	}
-	add("control plane", strings.TrimSpace(c.Implementation+" "+c.Version))
-	add("service proxy", c.DataPlane.String())
-	add("proxy mode", c.ProxyMode)
+	add("control-plane", strings.TrimSpace(c.Implementation+" "+c.Version))
+	add("service-proxy", c.DataPlane.String())
+	add("proxy-mode", c.ProxyMode)
 	add("tier", c.Tier)
 	for _, name := range []string{"etcd", "go", "kernel"} {
 		add(name, c.Components[name])
@@ -225,6 +239,9 @@ func (r *Report) facts() (all []fact) {
 	add("started", r.Started.Format("2006-01-02 15:04:05 MST"))
 	add("duration", fmt.Sprintf("%.1f s", r.Seconds))
 	add("seed", fmt.Sprint(r.Seed))
+	if r.Selection.ofShard() {
+		add("shard", r.Selection.Shard.String())
+	}
 	if s := r.Selection; s != nil && len(s.Arguments) > 0 {
 		add("command", "conformance "+strings.Join(s.Arguments, " "))
 	}
@@ -238,11 +255,7 @@ func Said(id spec.ID) template.HTML {
 	if r == nil {
 		return ""
 	}
-	var b strings.Builder
-	for _, language := range spec.Languages {
-		fmt.Fprintf(&b, "<span lang=%s>%s</span>", language, template.HTMLEscapeString(r.In(language)))
-	}
-	return template.HTML(b.String())
+	return words.InAll(r.In)
 }
 
 // Style is the style sheet of pages, for pages beside this one.

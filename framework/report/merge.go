@@ -8,40 +8,39 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// Part is the report of one of several clusters of the same implementation.
+// Part is the report of a part of a run: of one of several clusters of the same implementation, or of one shard.
 type Part struct {
-	// ServiceCIDR is the cluster's range, or two joined by a comma.
+	// ServiceCIDR is the cluster's range, or two joined by a comma; empty for a shard, whose checks no other part has.
 	ServiceCIDR string
 	Report      *Report
 }
 
-// Merge makes one report of a run on several clusters. Of run it takes what the parts cannot know: the time, the seed, the expectations and
-// Candidate.Tier; the rest of the candidate is that of the parts. Where there are several, each result carries the Service range of its
-// cluster. A check of a fixed range, which at most one of the clusters has, stands there once, with its worst verdict.
+// Merge makes one report of the parts of a run, as if one process had judged all: what hangs on other results, such as what blocks a check, is decided over all of them. Of run
+// it takes what the parts cannot know: the time, the seed, the expectations and Candidate.Tier; the rest of the candidate is that of the parts. Where there are several
+// clusters, each result carries the Service range of its cluster. A check of a fixed range, which at most one of them has, stands there once, with its worst verdict.
 func Merge(run Run, parts []Part) *Report {
 	tier := run.Candidate.Tier
 	run.Candidate, run.Planned = described(parts), 0
 	run.Candidate.Tier = tier
 	var results []check.Result
-	fixed := map[[3]string]int{} // where in results a check of a fixed range is
+	at := map[[3]string]int{} // where in results a check of a range is
 	for _, p := range parts {
 		run.Planned += p.Report.NotRun
 		run.Interrupted = run.Interrupted || p.Report.Interrupted
+		run.Ended = append(run.Ended, p.Report.Ended...)
 		for _, c := range p.Report.Checks {
 			r := *c.found()
 			if len(parts) > 1 && r.ServiceCIDR == "" {
 				r.ServiceCIDR = p.ServiceCIDR
 			}
-			if r.ServiceCIDR != p.ServiceCIDR {
-				key := [3]string{r.Suite, r.Check, r.ServiceCIDR}
-				if i, before := fixed[key]; before {
-					if check.Worse(results[i].Verdict, r.Verdict) != results[i].Verdict {
-						results[i] = r
-					}
-					continue
+			key := [3]string{r.Suite, r.Check, r.ServiceCIDR}
+			if i, before := at[key]; before {
+				if check.Worse(results[i].Verdict, r.Verdict) != results[i].Verdict {
+					results[i] = r
 				}
-				fixed[key] = len(results)
+				continue
 			}
+			at[key] = len(results)
 			results = append(results, r)
 		}
 	}

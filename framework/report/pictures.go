@@ -9,18 +9,17 @@ import (
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 // bandPicture is a Service range to scale: the place of each address that was handed out from left to right, its turn from top to bottom.
 type bandPicture struct {
 	Name, Range      string
-	Width, Height    int // in units of the picture: addresses, turns
-	StaticX, StaticW int // the static band
-	Concurrent       int
+	Width, Height    int    // in units of the picture: addresses, turns
+	StaticX, StaticW int    // the static band
 	Static, Dynamic  string // paths, one stroke for each address of a band
-	First, Last      string
-	Bands            string // in words
 	MarkWidth        int
+	Words            []words.Phrase
 }
 
 // turns is the height of the picture in units: each address has as much of it as there are addresses.
@@ -34,8 +33,8 @@ func bandsOf(name string, a *check.Addresses) bandPicture {
 	bands := check.BandsOf(cidr)
 	size := 1 << min(31, cidr.Addr().BitLen()-cidr.Bits())
 	p := bandPicture{
-		Name: name, Range: a.ServiceCIDR, Width: size, Height: turns, StaticX: 1, StaticW: bands.Offset, Concurrent: a.Concurrent,
-		First: bands.Network.String(), Last: bands.Last.String(), MarkWidth: max(1, size/256),
+		Name: name, Range: a.ServiceCIDR, Width: size, Height: turns, StaticX: 1, StaticW: bands.Offset,
+		MarkWidth: max(1, size/256),
 	}
 	var static, dynamic strings.Builder
 	inStatic := 0
@@ -48,9 +47,13 @@ func bandsOf(name string, a *check.Addresses) bandPicture {
 		fmt.Fprintf(path, "M%d %dh%d", offset, i*turns/len(a.Offsets), p.MarkWidth)
 	}
 	p.Static, p.Dynamic = static.String(), dynamic.String()
-	p.Bands = fmt.Sprintf("%d addresses of %s: %d of the upper band, %d of the lower one", len(a.Offsets), cidr, len(a.Offsets)-inStatic, inStatic)
+	what := words.Say("bands-of", name, len(a.Offsets), cidr, len(a.Offsets)-inStatic, inStatic)
 	if bands.Offset == 0 {
-		p.Bands = fmt.Sprintf("%d addresses of %s, which is too small for bands", len(a.Offsets), cidr)
+		what = words.Say("bands-none", name, len(a.Offsets), cidr)
+	}
+	p.Words = []words.Phrase{what, words.Say("bands-axes", bands.Network, bands.Last)}
+	if a.Concurrent > 0 {
+		p.Words = append(p.Words, words.Say("bands-concurrent", a.Concurrent))
 	}
 	return p
 }
@@ -62,6 +65,9 @@ type graph struct {
 	Edges        []edge
 	Left, Hidden int
 }
+
+// HiddenWords say how many edges are not drawn.
+func (g *graph) HiddenWords() words.Phrase { return words.Say("graph-hidden", g.Hidden) }
 
 type node struct {
 	Text string
@@ -130,8 +136,9 @@ func graphOf(cases []check.CaseSeen) *graph {
 // histogram is the distribution of times to consistency.
 type histogram struct {
 	*TimeToConsistency
-	Bars  []bar
-	Words string
+	Bars    []bar
+	Words   string
+	Summary words.Phrase
 }
 
 type bar struct {
@@ -162,21 +169,25 @@ func (r *Report) histogram() *histogram {
 			counts[at]++
 		}
 	}
-	h := &histogram{TimeToConsistency: r.TimeToConsistency}
+	t := r.TimeToConsistency
+	h := &histogram{TimeToConsistency: t, Summary: words.Say("times-summary", t.Changes, shortTime(t.P50), shortTime(t.P99), shortTime(t.Max))}
 	most := max(1, slices.Max(counts))
-	var words []string
+	var texts []string
 	for i, n := range counts {
-		label := "more"
+		label := fmt.Sprintf("> %g s", barBounds[len(barBounds)-1])
 		if i < len(barBounds) {
 			label = fmt.Sprintf("≤ %g s", barBounds[i])
 		}
 		height := n * barHeight / most
 		if n > 0 {
 			height = max(height, 2)
-			words = append(words, fmt.Sprintf("%d %s", n, label))
+			texts = append(texts, fmt.Sprintf("%s: %d", label, n))
 		}
 		h.Bars = append(h.Bars, bar{X: i * barWidth, Height: height, Y: barHeight - height, Count: n, Label: label})
 	}
-	h.Words = strings.Join(words, ", ")
+	h.Words = strings.Join(texts, ", ")
 	return h
 }
+
+// shortTime is a time in seconds as it stands on pages.
+func shortTime(seconds float64) string { return fmt.Sprintf("%.2f s", seconds) }

@@ -151,7 +151,10 @@ func TestOpenMakesAReportOfPartialResults(t *testing.T) {
 
 func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"schemaVersion":1,"checks":[{"check":"a: b","requirements":["alloc-unique"],"verdict":"conformant","evidence":[{"addresses":{"serviceCIDR":"10.96.0.0/24","offsets":[1,-1]}}]}]}`))
+	f.Add([]byte(`{"schemaVersion":1,"verdict":"does"}`))
+	f.Add([]byte(`{"schemaVersion":1,"verdict":"an invention","checks":[]}`))
 	f.Add([]byte(`{"schemaVersion":1,"checks":[{"check":"a: b","requirements":["alloc-unique"],"verdict":"non-conformant","failure":{"message":"m","cases":[{"met":false}]}}]}`))
+	f.Add([]byte(`{"schemaVersion":1,"checks":[{"check":"a: b","requirements":["alloc-unique"],"verdict":"conformant","evidence":[{"timeline":{"marks":[{"at":0,"what":"m"}],"lanes":[{"client":"c","to":"t","segments":[{"after":0,"from":1,"to":1e300,"answered":{"a":1}},{"after":0,"from":2,"to":3,"otherwise":{"dropped":1}}]}]}}]}]}`))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		r, err := Decode(data)
 		if err != nil {
@@ -161,6 +164,9 @@ func FuzzDecode(f *testing.F) {
 			if _, err := face.Render(r); err != nil {
 				t.Errorf("%s: %v", face.File, err)
 			}
+		}
+		if r.Shortly() == "" && r.Verdict != "" {
+			t.Error("the verdict has no words")
 		}
 	})
 }
@@ -173,7 +179,9 @@ func TestFacesObeyNoTextOfTheCandidate(t *testing.T) {
 	r.Submitter = &Submitter{Organization: evil, Project: evil, Version: evil, URL: "javascript:alert(1)", Contact: []string{evil}}
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		c.Evidence = append(c.Evidence, check.Evidence{Name: evil, Value: evil})
+		c.Evidence = append(c.Evidence, check.Evidence{Name: evil, Value: evil, Timeline: &check.Timeline{
+			Marks: []check.Mark{{What: evil}}, Lanes: []check.Lane{{Client: evil, To: evil, Segments: []check.Segment{{Answered: map[string]int{evil: 1}, Otherwise: map[string]int{evil: 1}}}}},
+		}})
 		if c.Failure != nil {
 			c.Failure.Message, c.Failure.Reproduce = evil, []string{evil}
 			c.Failure.Cases = []check.CaseSeen{{Clients: evil, To: []string{evil}, Expected: evil, Observed: evil}}
@@ -211,10 +219,16 @@ func TestTheLargestReportFits(t *testing.T) {
 		r.Evidence = []check.Evidence{{Name: "controls", Value: "6 times a client reached a pod (app-1) at its own address and nobody at a closed port"}}
 		results = append(results, r)
 	}
+	for i := range 100 { // more timelines than a run of all suites has, each with as much in it as a run keeps
+		results[20*i].Evidence = append(results[20*i].Evidence, check.Evidence{Name: "who answered whom", Value: "v", Timeline: largestTimeline()})
+	}
 	r := Build(Run{Planned: 2000}, results)
 	page, err := r.HTML()
 	if err != nil || len(page) > 2<<20 {
 		t.Errorf("the page has %d bytes, %v", len(page), err)
+	}
+	if n := bytes.Count(page, []byte(`class="timeline"`)); n == 0 || n > 20 || !bytes.Contains(page, []byte("timeline is in report.json")) {
+		t.Errorf("%d timelines are drawn, or the page does not say that others are not", n)
 	}
 	for i := range results {
 		results[i] = result(results[i].Requirements[0], fmt.Sprint("fails ", i), check.NonConformant)

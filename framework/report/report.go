@@ -48,6 +48,8 @@ type Report struct {
 	Ended []EndedProgram `json:"endedPrograms,omitempty"`
 	// UnexpectedPasses are expectations whose checks ran and all passed: the list must be corrected.
 	UnexpectedPasses []Expectation `json:"unexpectedPasses,omitempty"`
+	// Expectations are the list of known deviations, in the report of a shard only: whether all checks of one pass is decided over all shards.
+	Expectations []Expectation `json:"expectations,omitempty"`
 }
 
 // Submitter is who answers for an implementation.
@@ -156,6 +158,9 @@ func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 			covered[i] = append(covered[i], result.Verdict)
 		}
 		r.Checks = append(r.Checks, c)
+	}
+	if run.Selection.ofShard() {
+		r.Expectations, covered = run.Expectations.Deviations, nil
 	}
 	for i, verdicts := range covered {
 		if run.Expectations.Deviations[i].Intermittent {
@@ -287,6 +292,9 @@ func (r *Report) NotJudged() int {
 // VerdictLine is the verdict in words.
 func (r *Report) VerdictLine() string {
 	line := r.verdictOnMusts()
+	if r.Selection.ofShard() {
+		line += fmt.Sprintf("; shard %s", r.Selection.Shard)
+	}
 	if n := r.NotJudged(); r.Interrupted {
 		line += fmt.Sprintf("; interrupted, %d checks were not judged", n)
 	}

@@ -27,6 +27,10 @@ func TestReportFollowsItsSchema(t *testing.T) {
 	full := result(must, "a", check.Conformant)
 	full.Suite = "proxy" // so that the report has a time to consistency
 	full.ServiceCIDR, full.Evidence, full.Convergence = "10.96.0.0/24", []check.Evidence{{Name: "n", Value: "v", Addresses: &check.Addresses{ServiceCIDR: "10.96.0.0/24", Offsets: []int{17, 3}, Concurrent: 1}}}, []check.Convergence{{What: "w", Seconds: 1}}
+	full.Evidence = append(full.Evidence, check.Evidence{Name: "n", Value: "v", Timeline: &check.Timeline{
+		Marks: []check.Mark{{At: 1, What: "w"}}, LanesLeftOut: 1, MarksLeftOut: 1,
+		Lanes: []check.Lane{{Client: "c", To: "t", Segments: []check.Segment{{To: 1.5, Answered: map[string]int{"a": 1}, Otherwise: map[string]int{"dropped": 1}}}}},
+	}})
 	failed := result(must, "x", check.NonConformant)
 	failed.Failure.Cases = []check.CaseSeen{{Clients: "pod a", To: []string{"10.96.0.1:80/TCP"}, Expected: "e", Observed: "o"}}
 	data, err := json.Marshal(Build(Run{

@@ -1,10 +1,10 @@
 package report
 
 import (
-	"fmt"
-
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 // Selection is what a run was asked to judge, and by which list of known deviations.
@@ -18,6 +18,8 @@ type Selection struct {
 	// ClaimedSuites are the suites that are about the candidate, as it says itself; empty are all.
 	ClaimedSuites []string `json:"claimedSuites,omitempty"`
 	Slow          bool     `json:"slow,omitempty"`
+	// Shard is set where the run judged one shard of a run; MergeShards joins them.
+	Shard *Shard `json:"shard,omitempty"`
 	// MaxWaitSeconds shortened the time that the candidate had to follow changes; 0 is the time that each demand has.
 	MaxWaitSeconds float64 `json:"maxWaitSeconds,omitempty"`
 	// Expectations is the list of known deviations: "published", "none", or the file that was named.
@@ -30,10 +32,20 @@ type Selection struct {
 	Claimed int `json:"claimed"`
 }
 
+// Shard says which shard of a run was judged.
+type Shard struct {
+	candidate.Shard
+	// Checks is how many checks all shards have together.
+	Checks int `json:"checks"`
+}
+
 // Partial reports whether something was left out that the candidate claims.
 func (s *Selection) Partial() bool {
-	return len(s.Suites) > 0 || len(s.Focus) > 0 || len(s.Skip) > 0 || len(s.LeftOut) > 0
+	return len(s.Suites) > 0 || len(s.Focus) > 0 || len(s.Skip) > 0 || len(s.LeftOut) > 0 || s.Shard != nil
 }
+
+// ofShard reports whether the run judged one shard only.
+func (s *Selection) ofShard() bool { return s != nil && s.Shard != nil }
 
 // Verdicts of a run that no check has. Each stands where the report would say "conformant", and says why that would be too much.
 const (
@@ -83,10 +95,12 @@ func (r *Report) list() string {
 }
 
 // judged is how many requirements were decided, of how many.
-func (r *Report) judged() string {
+func (r *Report) judged() string { return r.judgedPhrase().String() }
+
+func (r *Report) judgedPhrase() words.Phrase {
 	n := r.Summary.Requirements.Conformant + r.Summary.Requirements.NonConformant
 	if r.Selection == nil {
-		return fmt.Sprintf("%d requirements", n)
+		return words.Say("judged-count", n)
 	}
-	return fmt.Sprintf("%d of %d requirements", n, r.Selection.Claimed)
+	return words.Say("judged-count-of", n, r.Selection.Claimed)
 }

@@ -45,6 +45,10 @@ type Selection struct {
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
 	// Slow includes slow checks.
 	Slow bool `json:"slow,omitempty"`
+	// Shard selects, of the checks that the rest selects, those of one shard; the zero value selects all.
+	Shard candidate.Shard `json:"shard,omitzero"`
+	// Beside says that the other shards may be at work on the same candidate.
+	Beside bool `json:"beside,omitempty"`
 	// ExpectedToFail are names of checks that begin first (check.Setup).
 	ExpectedToFail []string `json:"expectedToFail,omitempty"`
 }
@@ -122,6 +126,11 @@ func (s *Selection) Validate(declarations []check.Declaration) error {
 			problems = append(problems, fmt.Errorf("no requirement and no check matches %q%s; `conformance list` shows them", f, meant(f)))
 		}
 	}
+	if len(problems) == 0 && s.Shard.Of > 0 {
+		if n := s.Divided(declarations); s.Shard.Of > n {
+			problems = append(problems, fmt.Errorf("shard %s: each shard needs a check, and the selection has %d", s.Shard, n))
+		}
+	}
 	return errors.Join(problems...)
 }
 
@@ -167,10 +176,18 @@ func matchAny(patterns []string, d check.Declaration) bool {
 }
 
 func (s *Selection) setup(c candidate.Candidate, sink check.Sink, runID, version string) check.Setup {
-	return check.Setup{
+	setup := check.Setup{
 		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, OnlyServiceCIDRs: len(s.Focus) > 0 && len(s.ServiceCIDRs) > 0, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, MaxWait: s.MaxWait, Features: s.Features, Profiles: s.Profiles,
 		RunID: runID, Version: version,
 	}
+	if s.Shard.Of > 0 {
+		elsewhere := s.elsewhere(setup)
+		setup.Select = func(d check.Declaration) bool { return s.selects(d) && !elsewhere[d.Name] }
+		if s.Beside {
+			setup.Beside = s.Shard
+		}
+	}
+	return setup
 }
 
 // Plan returns how many results a run with this selection will give.

@@ -215,6 +215,14 @@ func TestFiltersAreInTheAddress(t *testing.T) {
 		t.Errorf("errors: %q", all)
 	}
 	choose("lang", "ja")
+	if n := shown(); n != all {
+		t.Errorf("in Japanese %d requirements are shown, of %d", n, all)
+	}
+	choose("verdict", "non-conformant")
+	if n := shown(); n != red {
+		t.Errorf("in Japanese %d requirements are non-conformant, %d in English", n, red)
+	}
+	choose("verdict", "")
 	if said := evaluate[string](t, ctx, "document.querySelector('#alloc-upper-band-first .statement').innerText"); !strings.Contains(said, "帯域") || strings.Contains(said, "band") {
 		t.Errorf("in Japanese the page says %q", said)
 	}
@@ -277,5 +285,117 @@ func TestPagesAreAccessible(t *testing.T) {
 				seriousViolations(t, ctx)
 			})
 		}
+	}
+}
+
+// unspoken are the words of a page that are not in a language, and what of its language is not said.
+const unspoken = `(language => {
+	const wrong = []
+	if (document.documentElement.lang !== language) wrong.push('html has the language ' + document.documentElement.lang)
+	document.querySelectorAll('[data-w]').forEach(e => {
+		if (e.textContent !== words[language][e.dataset.w]) wrong.push(e.outerHTML)
+	})
+	document.querySelectorAll('[data-l]').forEach(e => {
+		if (e.getAttribute('aria-label') !== words[language][e.dataset.l]) wrong.push(e.outerHTML.slice(0, 200))
+	})
+	document.querySelectorAll('.t').forEach(e => {
+		const shown = [...e.querySelectorAll(':scope > [lang]')].filter(s => getComputedStyle(s).display !== 'none').map(s => s.lang)
+		if (shown.length !== 1 || shown[0] !== language) wrong.push(e.outerHTML.slice(0, 200))
+	})
+	return wrong.slice(0, 5)
+})(%q)`
+
+func TestPagesSpeakThreeLanguages(t *testing.T) {
+	url := pages(t)["faulty"]
+	for _, language := range []string{"ja", "zh", "en"} {
+		for _, v := range []view{views[0], views[3]} {
+			t.Run(language+"/"+v.name, func(t *testing.T) {
+				ctx := tab(t)
+				_, wrong := open(t, ctx, v, url+"#lang="+language)
+				if bad := evaluate[[]string](t, ctx, fmt.Sprintf(unspoken, language)); len(bad) > 0 {
+					t.Errorf("not in the language of the page: %q", bad)
+				}
+				title := evaluate[string](t, ctx, "document.title")
+				if verdict := map[string]string{"en": ": non-conformant", "ja": ": 不適合", "zh": ": 不符合"}[language]; !strings.HasSuffix(title, verdict) {
+					t.Errorf("the title is %q", title)
+				}
+				if !evaluate[bool](t, ctx, openSome) {
+					t.Error("the page has fewer than six requirements")
+				}
+				if wide := evaluate[int64](t, ctx, "document.documentElement.scrollWidth"); wide > v.width {
+					t.Errorf("the page is %d wide on a screen of %d", wide, v.width)
+				}
+				if all := wrong(); len(all) > 0 {
+					t.Errorf("errors: %q", all)
+				}
+				if language != "en" {
+					seriousViolations(t, ctx) // TestPagesAreAccessible looks at English
+				}
+			})
+		}
+	}
+}
+
+// A page that has spoken another language speaks English again.
+func TestThePageSpeaksEnglishAgain(t *testing.T) {
+	ctx := tab(t)
+	open(t, ctx, views[0], pages(t)["faulty"])
+	const text = "document.title + document.querySelector('header').textContent + document.querySelector('main').textContent"
+	before := evaluate[string](t, ctx, text)
+	for _, language := range []string{"zh", "ja", "en"} {
+		if evaluate[bool](t, ctx, fmt.Sprintf(`(() => { const f = document.querySelector('[name=lang]'); f.value = %q; f.dispatchEvent(new Event('input', {bubbles: true})); return true })()`, language)); language != "en" {
+			if now := evaluate[string](t, ctx, text); now == before {
+				t.Errorf("in %s the page says the same", language)
+			}
+		}
+	}
+	if after := evaluate[string](t, ctx, text); after != before {
+		at := 0
+		for at < min(len(before), len(after)) && before[at] == after[at] {
+			at++
+		}
+		t.Errorf("%q became %q", before[max(0, at-50):min(len(before), at+100)], after[max(0, at-50):min(len(after), at+100)])
+	}
+	if bad := evaluate[[]string](t, ctx, fmt.Sprintf(unspoken, "en")); len(bad) > 0 {
+		t.Errorf("not in English: %q", bad)
+	}
+}
+
+// only leaves one requirement on the page, opened with all that is in it, and shows its first picture.
+func only(t *testing.T, ctx context.Context, id string) {
+	t.Helper()
+	evaluate[bool](t, ctx, fmt.Sprintf(`(() => {
+		document.querySelectorAll('.req').forEach(r => r.id === %q ? r.open = true : r.remove())
+		document.querySelectorAll('#%s details').forEach(d => d.open = true)
+		document.querySelector('#%[2]s figure').scrollIntoView()
+		return true
+	})()`, id, id))
+}
+
+func TestTimelinesFitTheScreenAndKeepTheSizeOfTheirText(t *testing.T) {
+	const id = "proxy-affinity-backend-lost"
+	for _, v := range views {
+		t.Run(v.name, func(t *testing.T) {
+			ctx := tab(t)
+			_, wrong := open(t, ctx, v, pages(t)["conformant"])
+			only(t, ctx, id)
+			if err := chromedp.Run(ctx, chromedp.WaitVisible("#"+id+" .timeline > svg")); err != nil {
+				t.Fatal(err)
+			}
+			if wide := evaluate[int64](t, ctx, "document.documentElement.scrollWidth"); wide > v.width {
+				t.Errorf("the page is %d wide on a screen of %d", wide, v.width)
+			}
+			if small := evaluate[[]string](t, ctx, "[...document.querySelectorAll('.timeline text')].filter(e => e.getBoundingClientRect().height < 10).map(e => e.textContent)"); len(small) > 0 {
+				t.Errorf("text that is too small: %q", small)
+			}
+			if hidden := evaluate[[]string](t, ctx, "[...document.querySelectorAll('.timeline rect')].filter(e => { const b = e.getBoundingClientRect(); return b.width < 5 || b.height < 1 }).map(e => e.outerHTML)"); len(hidden) > 0 {
+				t.Errorf("segments that cannot be seen: %q", hidden)
+			}
+			if all := wrong(); len(all) > 0 {
+				t.Errorf("errors: %q", all)
+			}
+			screenshot(t, ctx, "report-timeline", v)
+			seriousViolations(t, ctx)
+		})
 	}
 }

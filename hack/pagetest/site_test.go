@@ -77,6 +77,30 @@ func TestTheSiteFindsRequirementsAndSpeaksThreeLanguages(t *testing.T) {
 		t.Errorf("in Chinese the page says %q", said)
 	}
 	screenshot(t, ctx, "site-requirement-chinese", views[0])
+	for name, page := range sitePages {
+		if name == "report" {
+			continue
+		}
+		for _, v := range []view{views[0], views[2]} {
+			other := tab(t) // the browser keeps the language for all pages
+			open(t, other, v, siteURL(t, page))
+			for _, language := range []string{"zh", "ja", "en"} {
+				evaluate[bool](t, other, fmt.Sprintf(`(() => { const f = document.getElementById('language'); f.value = %q; f.dispatchEvent(new Event('change', {bubbles: true})); return true })()`, language))
+				if bad := evaluate[[]string](t, other, fmt.Sprintf(unspoken, language)); len(bad) > 0 {
+					t.Errorf("%s, %s: not in the language of the page: %q", name, language, bad)
+				}
+				if wide := evaluate[int64](t, other, "document.documentElement.scrollWidth"); wide > v.width {
+					t.Errorf("%s, %s: the page is %d wide on a screen of %d", name, language, wide, v.width)
+				}
+				if name == "overview" {
+					verdicts := map[string]string{"zh": "符合", "ja": "適合", "en": "conformant"}
+					if n := evaluate[int](t, other, fmt.Sprintf("document.querySelectorAll('.dot.good[aria-label$=%q]').length", verdicts[language])); n == 0 {
+						t.Errorf("%s: the dots of requirements do not say their verdict", language)
+					}
+				}
+			}
+		}
+	}
 	if all := wrong(); len(all) > 0 {
 		t.Errorf("errors: %q", all)
 	}

@@ -209,6 +209,39 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			})
 		})
 
+	check.It(spec.AllocOutOfRangeKept, "keeps the addresses of its Services from others when it is removed by force and comes back", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			exhaust(ctx, cp)
+			second := netip.MustParsePrefix("10.97.0.0/29")
+			name := cp.AddServiceCIDR(ctx, second.String())
+			static := createOnceAdded(ctx, cp, check.Service("static", check.WithClusterIP("10.97.0.3"))).Service
+			dynamic := cp.Arrange(ctx, check.Service("dynamic"))
+			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
+			Expect(check.Answered(cidrs.Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
+			check.Converge(ctx, "end of the ServiceCIDR without its finalizers", reuse, func(g Gomega) {
+				_, err := cidrs.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+				g.Expect(check.Answered(err)).To(Satisfy(apierrors.IsNotFound))
+			})
+			kept := []*corev1.Service{static, dynamic}
+			for _, svc := range kept {
+				Expect(cp.MergePatch(ctx, svc.Name, `{"metadata":{"labels":{"range":"gone"}}}`)).To(check.BeAccepted(), "a change of a label of Service %s", svc.Name)
+				now := cp.Get(ctx, svc.Name)
+				Expect(now).To(check.BeAccepted())
+				Expect(now.Service.Spec.ClusterIPs).To(Equal(svc.Spec.ClusterIPs), "the cluster IPs of Service %s, whose range is gone", svc.Name)
+			}
+			cp.AddServiceCIDR(ctx, second.String())
+			used := map[netip.Addr]bool{clusterIP(check.Answer{Service: static}): true, clusterIP(check.Answer{Service: dynamic}): true}
+			for range int(check.BandsOf(second).Usable.Int64()) - len(used) {
+				ip := clusterIP(createOnceAdded(ctx, cp, check.Service(cp.Name("later"))))
+				Expect(used[ip]).To(BeFalse(), "%s was handed out twice", ip)
+				used[ip] = true
+			}
+			Expect(cp.Create(ctx, check.Service("late"))).To(check.BeExhausted())
+			for _, svc := range kept {
+				refuseTaken(ctx, cp, svc.Spec.ClusterIP)
+			}
+		})
+
 	check.It(spec.AllocServiceCIDRValidation, "refuses what is no list of one CIDR, or one of each family, in canonical form",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			for _, cidrs := range [][]string{

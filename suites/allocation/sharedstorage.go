@@ -66,6 +66,26 @@ var _ = ginkgo.Describe("two API servers on one storage", func() {
 			check.Record("Services with an address", "%d, of %d that clients of both servers created at a time", len(owner), free)
 		})
 
+	check.It(spec.AllocRecordMigrates, "refuse each other's addresses where one keeps a bitmap and the other IPAddress objects, and those from before a restart",
+		check.Exclusive(), check.OnServiceCIDR(shared),
+		func(ctx context.Context, first *check.ControlPlane) {
+			before := first.Arrange(ctx, check.Service("before"))
+			second := first.Another(ctx, map[string]bool{"MultiCIDRServiceAllocator": false})
+			refuseTaken(ctx, second, before.Spec.ClusterIP)
+			static := second.Arrange(ctx, check.Service("static", check.WithClusterIP("10.96.0.5")))
+			dynamic := second.Arrange(ctx, check.Service("dynamic"))
+			later := first.Arrange(ctx, check.Service("later"))
+			refuseTaken(ctx, second, later.Spec.ClusterIP)
+			for _, restarted := range []bool{false, true} {
+				if restarted {
+					first.Restart(ctx)
+				}
+				for _, ip := range []string{static.Spec.ClusterIP, dynamic.Spec.ClusterIP} {
+					refuseTaken(ctx, first, ip)
+				}
+			}
+		})
+
 	check.It(spec.AllocNodePortRecordShared, "refuse node ports that the other one has allocated", check.NodePorts(fewPorts),
 		func(ctx context.Context, first *check.ControlPlane) {
 			second := first.Another(ctx, nil)

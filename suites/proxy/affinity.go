@@ -88,7 +88,7 @@ func followed(ctx context.Context, net *check.Network, gateway int, pod candidat
 	marker := net.Expose(ctx, exposed(net.Name("marker"), withoutSelector(), onNodePorts()))
 	net.CreateSlice(ctx, net.Slice(marker, pod))
 	net.Expect(ctx, "an unrelated Service is created",
-		check.Case{From: check.Outside(net.Node(gateway)), To: onNode(net, gateway, marker), Want: check.AnsweredBy(pod)})
+		check.Case{From: check.Outside(net.Node(gateway)), To: onNode(net, gateway, marker), Want: check.AnsweredBy(pod), Aside: true})
 }
 
 // stickyService exposes a sticky Service of type NodePort whose endpoints are the pods, in a hand-made slice that is returned too.
@@ -103,7 +103,7 @@ func stickyService(ctx context.Context, net *check.Network, name string, pods ..
 }
 
 var _ = ginkgo.Describe("session affinity", func() {
-	check.It(spec.ProxyAffinityClientIP, "keeps every kind of client at one pod, through the cluster IP and a node port",
+	check.It(spec.ProxyAffinityClientIP, "keeps every kind of client at one pod, through the cluster IP and a node port", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			near, far := net.ClientPod(ctx, net.Node(0)), net.ClientPod(ctx, net.Node(2))
@@ -124,7 +124,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyAffinityClientIP, "keeps a client at one pod of each Service that it uses",
+	check.It(spec.ProxyAffinityClientIP, "keeps a client at one pod of each Service that it uses", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			one := net.Backends(ctx, "one", net.Node(0), net.Node(1), net.Node(2))
 			two := net.Backends(ctx, "two", net.Node(0), net.Node(1), net.Node(2))
@@ -138,7 +138,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 			stay(ctx, net, "every client has used the first Service again", toSecond, atSecond)
 		})
 
-	check.It(spec.ProxyAffinityClientIP, "keeps a client at one pod for each port of the Service",
+	check.It(spec.ProxyAffinityClientIP, "keeps a client at one pod for each port of the Service", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			ports := check.WithPorts(check.Port("a", corev1.ProtocolTCP, 80, check.BackendPort), check.Port("b", corev1.ProtocolTCP, 81, check.BackendPort))
@@ -162,7 +162,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 			}
 		})
 
-	check.It(spec.ProxyAffinityClientIP, "outlives changes to other Services and to other parts of the same one",
+	check.It(spec.ProxyAffinityClientIP, "outlives changes to other Services and to other parts of the same one", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			svc := net.Expose(ctx, exposed("app", sticky(), withoutSelector(), onNodePorts()))
@@ -182,7 +182,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 			stay(ctx, net, "the Service has got a further port", cases, chosen)
 		})
 
-	check.It(spec.ProxyAffinityClientIP, "holds under policy Local",
+	check.It(spec.ProxyAffinityClientIP, "holds under policy Local", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(0), net.Node(0), net.Node(1), net.Node(2))
 			local := pods[:3]
@@ -196,7 +196,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 			stay(ctx, net, "every client has a pod", cases, chosen)
 		})
 
-	check.It(spec.ProxyAffinityClientIP, "begins and ends with the field", check.Also(spec.ProxyAffinityNone),
+	check.It(spec.ProxyAffinityClientIP, "begins and ends with the field", check.KeepsTimeline(), check.Also(spec.ProxyAffinityNone),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			client := net.ClientPod(ctx, net.Node(0))
@@ -220,7 +220,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 			}, spec.ProxyAffinityNone)
 		})
 
-	check.It(spec.ProxyAffinityNone, "is not there unless asked for",
+	check.It(spec.ProxyAffinityNone, "is not there unless asked for", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			client := net.ClientPod(ctx, net.Node(0))
@@ -235,7 +235,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 				check.Case{From: check.Outside(net.Node(2)), To: onNodePort(net, 2, svc, 1), Protocol: corev1.ProtocolUDP, Want: each})
 		})
 
-	check.It(spec.ProxyAffinityClientsIndependent, "leaves clients with different addresses to different pods",
+	check.It(spec.ProxyAffinityClientsIndependent, "leaves clients with different addresses to different pods", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			svc, _ := stickyService(ctx, net, "app", pods...) // at no time has it fewer endpoints
@@ -254,21 +254,21 @@ var _ = ginkgo.Describe("session affinity", func() {
 			}
 		})
 
-	check.It(spec.ProxyAffinityBackendLost, "moves the clients of a pod that is gone, and no others", check.Also(spec.ProxyAffinityClientIP),
+	check.It(spec.ProxyAffinityBackendLost, "moves the clients of a pod that is gone, and no others", check.KeepsTimeline(), check.Also(spec.ProxyAffinityClientIP),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			svc := net.Expose(ctx, exposed("app", sticky(), onNodePorts()))
 			loseBackend(ctx, net, svc, pods, "a pod is gone", func(pod candidate.Pod, _ []candidate.Pod) { net.Remove(ctx, pod) })
 		})
 
-	check.It(spec.ProxyAffinityBackendLost, "moves the clients of a pod that becomes unready, and no others", check.Also(spec.ProxyAffinityClientIP),
+	check.It(spec.ProxyAffinityBackendLost, "moves the clients of a pod that becomes unready, and no others", check.KeepsTimeline(), check.Also(spec.ProxyAffinityClientIP),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			svc := net.Expose(ctx, exposed("app", sticky(), onNodePorts()))
 			loseBackend(ctx, net, svc, pods, "a pod becomes unready", func(pod candidate.Pod, _ []candidate.Pod) { net.SetReady(ctx, pod, false) })
 		})
 
-	check.It(spec.ProxyAffinityBackendLost, "moves the clients of a pod that another Service keeps, and no others", check.Also(spec.ProxyAffinityClientIP),
+	check.It(spec.ProxyAffinityBackendLost, "moves the clients of a pod that another Service keeps, and no others", check.KeepsTimeline(), check.Also(spec.ProxyAffinityClientIP),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			keeper := net.Expose(ctx, exposed("keeper", withoutSelector()))
@@ -277,7 +277,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 			loseBackend(ctx, net, svc, pods, "a pod leaves the Service", func(_ candidate.Pod, left []candidate.Pod) { endpoints(left...) })
 		})
 
-	check.It(spec.ProxyAffinityBackendAdded, "leaves clients where they are when endpoints are added",
+	check.It(spec.ProxyAffinityBackendAdded, "leaves clients where they are when endpoints are added", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(0), net.Node(1), net.Node(2))
 			svc, endpoints := stickyService(ctx, net, "app", pods[:2]...)

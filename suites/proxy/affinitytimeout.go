@@ -174,7 +174,7 @@ func settableTimeout(net *check.Network) {
 func stickyName(sticky time.Duration) string { return fmt.Sprintf("app-%d", int(sticky/time.Second)) }
 
 var _ = ginkgo.Describe("the sticky time", func() {
-	check.It(spec.ProxyAffinityTimeout, "is kept from both sides", check.Long(),
+	check.It(spec.ProxyAffinityTimeout, "is kept from both sides", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			settableTimeout(net)
 			// To come back too late takes no haste: the shorter time shows on any machine who forgets later than he should.
@@ -190,7 +190,7 @@ var _ = ginkgo.Describe("the sticky time", func() {
 			})
 		})
 
-	check.It(spec.ProxyAffinityTimeout, "begins again with each connection, or does not, as declared", check.Long(),
+	check.It(spec.ProxyAffinityTimeout, "begins again with each connection, or does not, as declared", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			settableTimeout(net)
 			onAnyMachine(func(sticky time.Duration) bool {
@@ -236,7 +236,7 @@ var _ = ginkgo.Describe("the sticky time", func() {
 			})
 		})
 
-	check.It(spec.ProxyAffinityTimeout, "may be as short as a second and as long as a day", check.Long(),
+	check.It(spec.ProxyAffinityTimeout, "may be as short as a second and as long as a day", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			settableTimeout(net)
 			const day = 24 * time.Hour
@@ -250,7 +250,7 @@ var _ = ginkgo.Describe("the sticky time", func() {
 			long.lose(ctx, day+time.Minute, day)
 		})
 
-	check.It(spec.ProxyAffinityTimeoutDefault, "is three hours", check.Needs(spec.VirtualClock),
+	check.It(spec.ProxyAffinityTimeoutDefault, "is three hours", check.KeepsTimeline(), check.Needs(spec.VirtualClock),
 		func(ctx context.Context, net *check.Network) {
 			settableTimeout(net)
 			v := newVisitors(ctx, net, "app")

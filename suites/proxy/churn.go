@@ -61,7 +61,7 @@ func eachShot(ctx context.Context, net *check.Network, change func(), cases ...c
 }
 
 var _ = ginkgo.Describe("while backends change", func() {
-	check.It(spec.ProxyBackendChangeTransparent, "clients go on using the address, and afterwards meet current backends only",
+	check.It(spec.ProxyBackendChangeTransparent, "clients go on using the address, and afterwards meet current backends only", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2), net.Node(0))
 			svc := exposeSelectorless(ctx, net, "app")
@@ -79,7 +79,7 @@ var _ = ginkgo.Describe("while backends change", func() {
 			}, clients[0], clients[2])
 		})
 
-	check.It(spec.ProxyBackendChangeTransparent, "connections to a backend that stays are kept",
+	check.It(spec.ProxyBackendChangeTransparent, "connections to a backend that stays are kept", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))
 			svc := exposeSelectorless(ctx, net, "app", onNodePorts())
@@ -97,7 +97,7 @@ var _ = ginkgo.Describe("while backends change", func() {
 			}
 		})
 
-	check.It(spec.ProxyClusterIPOutlivesBackends, "the address works after every backend was replaced",
+	check.It(spec.ProxyClusterIPOutlivesBackends, "the address works after every backend was replaced", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			old, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := net.Expose(ctx, exposed("app"))

@@ -111,7 +111,7 @@ func caughtUp(ctx context.Context, net *check.Network, pod candidate.Pod, client
 	net.CreateSlice(ctx, net.Slice(marker, pod))
 	var cases []check.Case
 	for _, c := range clients {
-		cases = append(cases, check.Case{From: net.Watcher(ctx, c), To: check.At(marker, exposedPort), Want: check.AnsweredBy(pod), Shots: 1})
+		cases = append(cases, check.Case{From: net.Watcher(ctx, c), To: check.At(marker, exposedPort), Want: check.AnsweredBy(pod), Shots: 1, Aside: true})
 	}
 	return cases
 }

@@ -120,7 +120,7 @@ var _ = ginkgo.Describe("a dual-stack Service", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyDualStackPolicies, "has session affinity in each family", check.DualStack(),
+	check.It(spec.ProxyDualStackPolicies, "has session affinity in each family", check.KeepsTimeline(), check.DualStack(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))
 			svc := exposeSelectorless(ctx, net, "app", inBothFamilies(), sticky())
@@ -134,7 +134,7 @@ var _ = ginkgo.Describe("a dual-stack Service", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyDualStackTransition, "comes from and becomes one of a single family without a connection lost", check.DualStack(),
+	check.It(spec.ProxyDualStackTransition, "comes from and becomes one of a single family without a connection lost", check.KeepsTimeline(), check.DualStack(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app", check.WithPolicy(corev1.IPFamilyPolicySingleStack), onNodePorts())

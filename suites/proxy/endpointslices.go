@@ -35,7 +35,7 @@ var _ = ginkgo.Describe("several EndpointSlices", func() {
 			net.Expect(ctx, "an EndpointSlice gets more endpoints", among(pods...)...)
 		})
 
-	check.It(spec.ProxyEndpointSlicesJoined, "keep an endpoint in use that moves between them",
+	check.It(spec.ProxyEndpointSlicesJoined, "keep an endpoint in use that moves between them", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app")

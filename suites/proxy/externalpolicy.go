@@ -39,7 +39,7 @@ var _ = ginkgo.Describe("externalTrafficPolicy Local", func() {
 				arrivals(net, 1, svc, addresses, onlyBy(len(all), second...))...)...)
 		})
 
-	check.It(spec.ProxyExternalLocalNodeEndpoints, "takes effect, and ends, when the field is changed",
+	check.It(spec.ProxyExternalLocalNodeEndpoints, "takes effect, and ends, when the field is changed", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			first, second, all := lopsided(ctx, net, "app")
 			svc, addresses := exposeOutside(ctx, net, "app")
@@ -73,7 +73,7 @@ var _ = ginkgo.Describe("externalTrafficPolicy Local", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyExternalLocalDrops, "makes a node without endpoints serve nobody, until it has one", check.Long(),
+	check.It(spec.ProxyExternalLocalDrops, "makes a node without endpoints serve nobody, until it has one", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			first, _, all := lopsided(ctx, net, "app")
 			svc, addresses := exposeOutside(ctx, net, "app", externalLocal)
@@ -125,7 +125,7 @@ var _ = ginkgo.Describe("externalTrafficPolicy Local", func() {
 })
 
 var _ = ginkgo.Describe("the traffic policies", func() {
-	check.It(spec.ProxyPoliciesIndependent, "hold each for its own traffic",
+	check.It(spec.ProxyPoliciesIndependent, "hold each for its own traffic", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			first, second, all := lopsided(ctx, net, "app")
 			clients := clientPods(ctx, net)
@@ -145,7 +145,7 @@ var _ = ginkgo.Describe("the traffic policies", func() {
 			net.Expect(ctx, "both Services change their policies", paths(outward, inward)...)
 		})
 
-	check.It(spec.ProxyPolicyReadyBackends, "lead to ready backends only",
+	check.It(spec.ProxyPolicyReadyBackends, "lead to ready backends only", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(0), net.Node(1), net.Node(2))
 			ready, unready, alone, far := pods[0], pods[1], pods[2], pods[3]

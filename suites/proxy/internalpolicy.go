@@ -54,7 +54,7 @@ var _ = ginkgo.Describe("internalTrafficPolicy Local", func() {
 				clusterIPCalls(svc, onlyBy(len(all), second...), clients[1], clients[1], check.Host(net.Node(1)), check.Host(net.Node(1))))...)
 		})
 
-	check.It(spec.ProxyInternalLocalNodeEndpoints, "takes effect, and ends, when the field is changed",
+	check.It(spec.ProxyInternalLocalNodeEndpoints, "takes effect, and ends, when the field is changed", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			first, second, all := lopsided(ctx, net, "app")
 			clients := clientPods(ctx, net)
@@ -69,7 +69,7 @@ var _ = ginkgo.Describe("internalTrafficPolicy Local", func() {
 			net.Expect(ctx, "internalTrafficPolicy becomes Cluster", everywhere...)
 		})
 
-	check.It(spec.ProxyInternalLocalDrops, "serves no client on a node without endpoints, until it has one", check.Long(),
+	check.It(spec.ProxyInternalLocalDrops, "serves no client on a node without endpoints, until it has one", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			first, _, all := lopsided(ctx, net, "app")
 			clients := clientPods(ctx, net)

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = ginkgo.Describe("a restart of the proxy", func() {
-	check.It(spec.ProxyRestartKeepsTraffic, "interrupts nothing, neither while the proxy is stopped nor while it starts", check.Long(),
+	check.It(spec.ProxyRestartKeepsTraffic, "interrupts nothing, neither while the proxy is stopped nor while it starts", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			pods, client := net.Backends(ctx, "app", net.Node(0), node.Name), net.ClientPod(ctx, node.Name)

@@ -81,7 +81,7 @@ func (r *rolling) replace(ctx context.Context, net *check.Network, i int, lossle
 }
 
 var _ = ginkgo.Describe("a rolling update", func() {
-	check.It(spec.ProxyBackendChangeTransparent, "loses no connection under internalTrafficPolicy Local", check.Also(spec.ProxyTerminatingConnectionsKept),
+	check.It(spec.ProxyBackendChangeTransparent, "loses no connection under internalTrafficPolicy Local", check.KeepsTimeline(), check.Also(spec.ProxyTerminatingConnectionsKept),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			svc := net.Expose(ctx, exposed("app", internalLocal))
@@ -94,7 +94,7 @@ var _ = ginkgo.Describe("a rolling update", func() {
 			}
 		})
 
-	check.It(spec.ProxyTerminatingDrains, "loses no connection under externalTrafficPolicy Local, and none when a node is left without pods",
+	check.It(spec.ProxyTerminatingDrains, "loses no connection under externalTrafficPolicy Local, and none when a node is left without pods", check.KeepsTimeline(),
 		check.Also(spec.ProxyTerminatingConnectionsKept),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))

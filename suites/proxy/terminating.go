@@ -163,7 +163,7 @@ var _ = ginkgo.Describe("a terminating endpoint", func() {
 })
 
 var _ = ginkgo.Describe("a pod that terminates", func() {
-	check.It(spec.ProxyTerminatingDrains, "goes on serving its node under policy Local until it has ended, without a connection lost",
+	check.It(spec.ProxyTerminatingDrains, "goes on serving its node under policy Local until it has ended, without a connection lost", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			svc, addresses := exposeOutside(ctx, net, "app", externalLocal)
@@ -211,7 +211,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			}, spec.ProxyTerminatingDrains)
 		})
 
-	check.It(spec.ProxyTerminatingAvoided, "gets no new connections while others are ready",
+	check.It(spec.ProxyTerminatingAvoided, "gets no new connections while others are ready", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(0), net.Node(1))
 			client := net.ClientPod(ctx, net.Node(0))
@@ -228,7 +228,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 				clusterIPCalls(local, stays, client), arrivals(net, 0, local, nil, stays))...)
 		})
 
-	check.It(spec.ProxyTerminatingClusterUsed, "serves under policy Cluster when every pod terminates",
+	check.It(spec.ProxyTerminatingClusterUsed, "serves under policy Cluster when every pod terminates", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			client := net.ClientPod(ctx, net.Node(2))
@@ -243,7 +243,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			net.Expect(ctx, "every pod terminates", cases...)
 		})
 
-	check.It(spec.ProxyTerminatingConnectionsKept, "keeps the connections that it has",
+	check.It(spec.ProxyTerminatingConnectionsKept, "keeps the connections that it has", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			first := net.Backends(ctx, "app", net.Node(0))[0]
 			client := net.ClientPod(ctx, net.Node(1))

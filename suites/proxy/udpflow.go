@@ -47,7 +47,7 @@ func settledBeside(ctx context.Context, net *check.Network, pod candidate.Pod, c
 const flowBound = 10 * time.Second
 
 var _ = ginkgo.Describe("a steady flow of UDP", func() {
-	check.It(spec.ProxyUDPFlowFollowsEndpoints, "moves to a remaining backend when its own is removed, through every address",
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "moves to a remaining backend when its own is removed, through every address", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
@@ -75,7 +75,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			net.Expect(ctx, "the endpoint that served the flows is removed", steady(check.AnsweredBy(pods[1]))...)
 		})
 
-	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that began before there was an endpoint, or goes on without one, is served when one comes",
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that began before there was an endpoint, or goes on without one, is served when one comes", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
@@ -95,7 +95,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			net.Expect(ctx, "another endpoint comes", steady(check.AnsweredBy(pods[1]))...)
 		})
 
-	check.It(spec.ProxyUDPFlowFollowsEndpoints, "leaves its backend with the last endpoint, at a node port too", check.Long(),
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "leaves its backend with the last endpoint, at a node port too", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
@@ -115,7 +115,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			net.ExpectWithin(ctx, "its only endpoint goes", flowBound, once(steady(check.NotBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyUDPFlowEndsWithService, "ends with its Service", check.Long(),
+	check.It(spec.ProxyUDPFlowEndsWithService, "ends with its Service", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))

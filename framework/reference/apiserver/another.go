@@ -9,8 +9,13 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/service"
 )
 
-// strictIPGate is the feature gate of Kubernetes that decides whether sloppy forms of addresses are refused (KEP-4858).
-const strictIPGate = "StrictIPCIDRValidation"
+// Feature gates of Kubernetes that a second server may be started with.
+const (
+	// strictIPGate decides whether sloppy forms of addresses are refused (KEP-4858).
+	strictIPGate = "StrictIPCIDRValidation"
+	// ipAddressGate decides whether allocated addresses are kept in IPAddress objects or in a bitmap (KEP-1880). The reference keeps one record for both.
+	ipAddressGate = "MultiCIDRServiceAllocator"
+)
 
 // Another makes a server on the storage of this one, with the feature gates that are named set as given. It does not listen yet. The error names a gate that the
 // reference does not have.
@@ -19,10 +24,13 @@ func (s *Server) Another(gates map[string]bool) (*Server, error) {
 	options.Address = "127.0.0.1:0"
 	a := &Server{options: options, store: s.store, snapshots: s.snapshots, minor: s.minor}
 	for _, gate := range slices.Sorted(maps.Keys(gates)) {
-		if gate != strictIPGate {
+		switch gate {
+		case strictIPGate:
+			a.loose = !gates[gate]
+		case ipAddressGate:
+		default:
 			return nil, fmt.Errorf("the reference has no feature gate %s", gate)
 		}
-		a.loose = !gates[gate]
 	}
 	var err error
 	if options.TLS {
@@ -33,7 +41,8 @@ func (s *Server) Another(gates map[string]bool) (*Server, error) {
 	s.shared.Store(true)
 	a.shared.Store(true)
 	config := a.rulesConfig()
-	if !options.Faults.On(fault.SecondServerOwnRecord) {
+	_, otherRecord := gates[ipAddressGate]
+	if !options.Faults.On(fault.SecondServerOwnRecord) && (!otherRecord || !options.Faults.On(fault.BitmapNotShared)) {
 		config.Beside = s.rules.Load()
 	}
 	rules, err := service.New(config)

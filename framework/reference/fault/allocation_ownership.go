@@ -36,6 +36,7 @@ var (
 	SecondRangeIgnored      = New("second-range-ignored", "a server that is restarted with ranges of both families uses those that it had before", spec.APIDualStackEnabledNew)
 	ExistingBecomeDualStack = New("existing-become-dual-stack", "the policy of Services that exist is changed when the cluster becomes dual-stack", spec.APIDualStackEnabledExisting)
 	SecondServerOwnRecord   = New("second-server-own-record", "each API server knows only what was in use when it started, and what it has given out itself",
-		spec.AllocRecordShared, spec.AllocNodePortRecordShared)
-	RepairFreesNew = New("repair-frees-new", "an API server that starts frees the addresses of Services that were created within a minute", spec.AllocRepairKeepsUsed)
+		spec.AllocRecordShared, spec.AllocNodePortRecordShared, spec.AllocRecordMigrates)
+	BitmapNotShared = New("bitmap-not-shared", "API servers that keep addresses in a bitmap and in IPAddress objects do not know of each other's addresses", spec.AllocRecordMigrates)
+	RepairFreesNew  = New("repair-frees-new", "an API server that starts frees the addresses of Services that were created within a minute", spec.AllocRepairKeepsUsed)
 )

@@ -11,6 +11,7 @@ var (
 	ServiceCIDRHostBits     = New("service-cidr-host-bits", "a ServiceCIDR may have bits set beyond the prefix", spec.AllocServiceCIDRValidation)
 	ServiceCIDRMutable      = New("service-cidr-mutable", "the CIDRs of a ServiceCIDR can be changed", spec.AllocServiceCIDRImmutable)
 	ServiceCIDRGoneInUse    = New("service-cidr-gone-in-use", "a ServiceCIDR that is deleted goes although Services have addresses of it", spec.AllocServiceCIDRDeletionWaits)
+	ServiceCIDRGoneFrees    = New("service-cidr-gone-frees", "addresses of Services become free when their ServiceCIDR goes", spec.AllocOutOfRangeKept)
 	ServiceCIDRDeletedGives = New("service-cidr-deleted-gives", "a ServiceCIDR that is being deleted goes on giving addresses", spec.AllocNoRangeNoAddress, spec.AllocServiceCIDRDeletionWaits)
 	NoRangeKeepsAddress     = New("no-range-keeps-address", "a create that is refused because the only ServiceCIDR is being deleted keeps an address taken", spec.AllocRefusedCreateLeaksNothing)
 	ServiceCIDROverlap      = New("service-cidr-overlap", "ServiceCIDRs that overlap do not know of each other's addresses", spec.AllocServiceCIDROverlapUnique)

@@ -3,6 +3,7 @@ package service
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -71,7 +72,20 @@ func (a *addresses) removeRange(name string) {
 	if a.faults.On(fault.NoRangeKeepsAddress) {
 		a.removed = slices.Clone(a.ranges)
 	}
+	a.freeByBug(name)
 	a.ranges = slices.DeleteFunc(a.ranges, func(r serviceRange) bool { return r.name == name })
+}
+
+// freeByBug frees what is in use of ranges that are about to go, with a bug.
+func (a *addresses) freeByBug(name string) {
+	if !a.faults.On(fault.ServiceCIDRGoneFrees) {
+		return
+	}
+	for _, r := range a.ranges {
+		if r.name == name {
+			maps.DeleteFunc(a.inUse, func(ip netip.Addr, _ use) bool { return r.Prefix().Contains(ip) })
+		}
+	}
 }
 
 // allocate takes a chosen address in every range that has it.

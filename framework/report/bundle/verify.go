@@ -128,6 +128,8 @@ func ofSelection(r *report.Report) (findings []string) {
 		find("only %v was judged (--focus)", s.Focus)
 	case len(s.Skip) > 0:
 		find("%v was left out (--skip)", s.Skip)
+	case s.Shard != nil:
+		find("only shard %s was judged", s.Shard)
 	case len(s.LeftOut) > 0:
 		find("checks of %v were left out, because they are about other ranges", s.LeftOut)
 	}

@@ -7,18 +7,20 @@
   var texts = null; // of the requirements, made when somebody searches
   var own = { lang: "en" }; // what the page begins with: the reader's language, if statements are in it
   if (/^(ja|zh)\b/.test(navigator.language)) own.lang = navigator.language.slice(0, 2);
-  function of(r, name) { return name === "verdict" ? r.querySelector(".tag").textContent : r.dataset[name]; }
+  // Verdicts stand in the address in English.
+  function is(r, name, value) { return name === "verdict" ? r.querySelector(".tag").dataset.w === value.replace(/ /g, "-") : r.dataset[name] === value; }
   function filter() {
     var wanted = {}, text = form.elements.text.value.trim().toLowerCase(), shown = 0;
     names.forEach(function (n) { wanted[n] = form.elements[n].value; });
-    document.documentElement.dataset.language = form.elements.lang.value;
+    if (document.documentElement.lang !== form.elements.lang.value) texts = null;
+    speak(form.elements.lang.value);
     if (text && !texts) texts = all.map(function (r) { return r.textContent.toLowerCase(); });
     all.forEach(function (r, i) {
-      var ok = names.every(function (n) { return !wanted[n] || of(r, n) === wanted[n]; }) && (!text || texts[i].indexOf(text) >= 0);
+      var ok = names.every(function (n) { return !wanted[n] || is(r, n, wanted[n]); }) && (!text || texts[i].indexOf(text) >= 0);
       r.hidden = !ok;
       if (ok) shown++;
     });
-    count.textContent = shown === all.length ? all.length + " requirements" : shown + " of " + all.length + " requirements";
+    count.textContent = shown === all.length ? word("count", shown) : word("count-of", shown, all.length);
   }
   function write() {
     var said = [];

@@ -7,8 +7,10 @@ import (
 	"embed"
 	"fmt"
 	"html/template"
+	"io/fs"
 	"maps"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +18,7 @@ import (
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/report/collection"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/framework/words"
 )
 
 // Start is the page to begin with.
@@ -36,7 +39,7 @@ func Is(dir string) bool {
 
 // Make makes the files of the website, by slash-separated path. The entries are in the order of collection.Open.
 func Make(all []collection.Entry) (map[string][]byte, error) {
-	t, err := template.New("").Funcs(template.FuncMap{"said": report.Said}).ParseFS(pageFiles, "page/*.html")
+	t, err := templates()
 	if err != nil {
 		return nil, err
 	}
@@ -49,9 +52,15 @@ func Make(all []collection.Entry) (map[string][]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.files[mark], err = pageFiles.ReadFile("page/site.js"); err != nil {
+	script, err := words.Script(words.Verdicts, words.Shared, words.Site)
+	if err != nil {
 		return nil, err
 	}
+	js, err := pageFiles.ReadFile("page/site.js")
+	if err != nil {
+		return nil, err
+	}
+	s.files[mark] = append(script, js...)
 	s.files["site.css"] = append([]byte(style), own...)
 	for i := range all {
 		e := &all[i]
@@ -81,6 +90,29 @@ func Make(all []collection.Entry) (map[string][]byte, error) {
 	return s.files, nil
 }
 
+// templates are those of the pages, with their words in English.
+func templates() (*template.Template, error) {
+	t := template.New("").Funcs(words.Functions).Funcs(template.FuncMap{"said": report.Said})
+	names, err := fs.Glob(pageFiles, "page/*.html")
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range names {
+		text, err := pageFiles.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		filled, err := words.Fill(string(text))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if _, err := t.New(path.Base(name)).Parse(filled); err != nil {
+			return nil, err
+		}
+	}
+	return t, nil
+}
+
 // Paths of pages, from the folder of the site on.
 func reportPage(e *collection.Entry) string { return "reports/" + e.Path() + ".html" }
 func archive(e *collection.Entry) string    { return "reports/" + e.Path() + ".tar.gz" }
@@ -97,6 +129,8 @@ type maker struct {
 // frame is what every page has around it.
 type frame struct {
 	Title string
+	// Word is the key of the title, if it is a word.
+	Word string
 	// Up leads from the page to the folder of the site: "" or "../".
 	Up   string
 	Page any
@@ -107,6 +141,9 @@ type titled interface{ title() string }
 func (s *maker) write(name, of string, page titled) error {
 	var out bytes.Buffer
 	f := frame{Title: page.title(), Up: strings.Repeat("../", strings.Count(name, "/")), Page: page}
+	if _, ok := page.(*overview); ok {
+		f.Word = overviewTitle
+	}
 	if err := s.templates.ExecuteTemplate(&out, of, f); err != nil {
 		return fmt.Errorf("make %s: %w", name, err)
 	}
@@ -135,7 +172,8 @@ func implementations(all []collection.Entry) (names []string) {
 // line is a report in a table.
 type line struct {
 	Name, Version, Mode  string
-	Class, Verdict       string
+	Class                string
+	Verdict              words.Phrase
 	Report, Archive, Own string
 	Counts               report.Counts
 	Date, Tier, Suite    string
@@ -144,7 +182,7 @@ type line struct {
 
 func lineOf(e *collection.Entry) line {
 	return line{
-		Name: e.Implementation, Version: e.Version, Mode: e.Mode, Class: report.ClassOf(e.Report.Verdict), Verdict: e.Report.Shortly(), Report: reportPage(e), Archive: archive(e),
+		Name: e.Implementation, Version: e.Version, Mode: e.Mode, Class: report.ClassOf(e.Report.Verdict), Verdict: e.Report.ShortPhrase(), Report: reportPage(e), Archive: archive(e),
 		Own: implementationPage(e.Implementation), Counts: e.Report.Summary.Requirements, Date: e.Report.Started.Format("2006-01-02"), Tier: e.Report.Candidate.Tier,
 		Suite: e.Report.SuiteVersion, Reproduce: e.Manifest.Reproduce,
 	}
@@ -175,7 +213,10 @@ type requirementRow struct {
 	Cells   []cell
 }
 
-func (o *overview) title() string { return "Which implementation of Kubernetes Services meets what" }
+// overviewTitle is the key of its title.
+const overviewTitle = "overview"
+
+func (o *overview) title() string { return words.In(spec.Languages[0], overviewTitle) }
 
 func (s *maker) overview() *overview {
 	o := &overview{}
@@ -237,7 +278,7 @@ type implementation struct {
 // history is what changed between two versions in one mode.
 type history struct {
 	Mode, Old, New string
-	Counted        string
+	Counted        words.Phrase
 	Changes        []change
 }
 
@@ -272,7 +313,7 @@ func (s *maker) implementation(name string, all []collection.Entry) *implementat
 		}
 		if newer := of[e.Mode]; newer != nil {
 			changes := report.Changes(e.Report, newer.Report)
-			h := history{Mode: e.Mode, Old: e.Version, New: newer.Version, Counted: report.CountChanges(changes)}
+			h := history{Mode: e.Mode, Old: e.Version, New: newer.Version, Counted: report.CountedPhrase(changes)}
 			for _, c := range changes {
 				h.Changes = append(h.Changes, change{c, requirementPage(c.Requirement)})
 			}

@@ -1,11 +1,15 @@
-// The language of statements, which is kept for all pages.
+// The language, which is kept for all pages. What depends on it is told of a change.
+var onLanguage = [];
 (function () {
   "use strict";
   var select = document.getElementById("language"), language = navigator.language.slice(0, 2);
   try { language = localStorage.getItem("language") || language; } catch (e) { /* nothing is kept then */ }
   select.value = language;
   if (!select.value) select.value = "en";
-  function show() { document.documentElement.dataset.language = select.value; }
+  function show() {
+    speak(select.value);
+    onLanguage.forEach(function (f) { f(); });
+  }
   select.addEventListener("change", function () {
     try { localStorage.setItem("language", select.value); } catch (e) { /* nothing is kept then */ }
     show();
@@ -28,7 +32,7 @@
       r.hidden = !ok;
       if (ok) shown++;
     });
-    count.textContent = shown === rows.length ? rows.length + " requirements" : shown + " of " + rows.length + " requirements";
+    count.textContent = shown === rows.length ? word("count", shown) : word("count-of", shown, rows.length);
   }
   function write() {
     var said = [];
@@ -51,5 +55,9 @@
   form.addEventListener("submit", function (e) { e.preventDefault(); });
   form.addEventListener("reset", function () { setTimeout(write, 0); });
   window.addEventListener("hashchange", read);
+  onLanguage.push(function () {
+    texts = null;
+    filter();
+  });
   read();
 })();
