@@ -24,9 +24,14 @@ var _ = ginkgo.Describe("bands", func() {
 		}
 		declareStatedFill(cidr, check.Timeout(fillTimeout))
 	}
-	check.It(spec.AllocUpperBandFirst, "hands out the whole upper band, then the whole lower one, then nothing", check.Exclusive(), decidedByFill,
-		check.OnEachServiceCIDR(others...),
-		func(ctx context.Context, cp *check.ControlPlane) { fillRange(ctx, cp).followBands() })
+	check.It(spec.AllocUpperBandFirst, "hands out the whole upper band, then the whole lower one, then nothing", check.Exclusive(), decidedByFill, decidedByAny,
+		check.Also(spec.AllocDynamicSkipsStatic), check.OnEachServiceCIDR(others...),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			f := fillRange(ctx, cp)
+			f.followBands()
+			check.Deciding(func() { f.beCompleteIn(check.Upper) }, spec.AllocDynamicSkipsStatic)
+			f.beRefused()
+		})
 	for _, cidr := range check.Matrix(check.FillSlow) {
 		declareStatedFill(cidr, check.Slow(), check.Timeout(slowFillTimeout))
 	}
@@ -39,12 +44,17 @@ var _ = ginkgo.Describe("bands", func() {
 	for _, large := range []struct {
 		cidr string
 		id   spec.ID
+		band spec.ID // that dynamic addresses lie in the upper band
 	}{
-		{"10.96.0.0/12", spec.AllocRangeIPv4Large}, {"fd00:10:96::/112", spec.AllocRangeIPv6112108}, {"fd00:10:96::/108", spec.AllocRangeIPv6112108},
-		{"fd00:10:96::/64", spec.AllocRangeIPv664},
+		{"10.96.0.0/12", spec.AllocRangeIPv4Large, spec.AllocUpperBandFirst}, {"fd00:10:96::/112", spec.AllocRangeIPv6112108, spec.AllocRangeIPv6112108},
+		{"fd00:10:96::/108", spec.AllocRangeIPv6112108, spec.AllocRangeIPv6112108}, {"fd00:10:96::/64", spec.AllocRangeIPv664, spec.AllocRangeIPv664},
 	} {
+		also := []spec.ID{spec.AllocDynamicRandom, spec.AllocDynamicInRange}
+		if large.band != large.id {
+			also = append(also, large.band)
+		}
 		check.It(large.id, "gives the last address of "+large.cidr+" to who names it, and dynamic ones from the whole upper band", check.Exclusive(), check.OnServiceCIDR(large.cidr),
-			check.Also(spec.AllocDynamicRandom),
+			check.Also(also...),
 			func(ctx context.Context, cp *check.ControlPlane) {
 				last := check.BandsOf(cp.CIDR()).Last
 				check.Deciding(func() {
@@ -52,24 +62,23 @@ var _ = ginkgo.Describe("bands", func() {
 					Expect(a).To(check.BeAccepted())
 					Expect(clusterIP(a)).To(Equal(last))
 				}, large.id)
-				// That they come from all over the range is what is said of a /64 itself.
-				if large.id == spec.AllocRangeIPv664 {
-					beRandom(ctx, cp, []spec.ID{large.id}, []spec.ID{large.id}, large.id)
-				} else {
-					beRandom(ctx, cp, []spec.ID{large.id}, []spec.ID{large.id}, spec.AllocDynamicRandom)
+				spread := spec.AllocDynamicRandom
+				if large.id == spec.AllocRangeIPv664 { // that they come from all over the range is what is said of a /64 itself
+					spread = large.id
 				}
+				beRandom(ctx, cp, []spec.ID{large.band}, spread)
 			})
 	}
 	check.It(spec.AllocDynamicRandom, "hands out addresses of large ranges in no order, from every quarter of the upper band and from no other", check.Exclusive(),
 		check.Also(spec.AllocUpperBandFirst, spec.AllocDynamicInRange), check.OnEachServiceCIDR(check.Matrix(check.FillSlow)...),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			beRandom(ctx, cp, []spec.ID{spec.AllocDynamicInRange}, []spec.ID{spec.AllocUpperBandFirst}, spec.AllocDynamicRandom)
+			beRandom(ctx, cp, []spec.ID{spec.AllocUpperBandFirst}, spec.AllocDynamicRandom)
 		})
 })
 
-// beRandom demands that dynamic addresses come in no order, from every quarter of the upper band and from no other. inside, band and
-// spread are the requirements of the check that say that they lie in the range, in its upper band, and all over it.
-func beRandom(ctx context.Context, cp *check.ControlPlane, inside, band []spec.ID, spread ...spec.ID) {
+// beRandom demands that dynamic addresses lie in the range, and come in no order, from every quarter of the upper band and from no other.
+// band and spread are the requirements of the check that say that they lie in the upper band, and all over it.
+func beRandom(ctx context.Context, cp *check.ControlPlane, band []spec.ID, spread ...spec.ID) {
 	b := check.BandsOf(cp.CIDR())
 	missed := math.Log(check.FalseAlarm/4) / math.Log(3./4) // of so many none is in one of the four quarters
 	n := max(int(math.Ceil(missed)), check.OrderedBy())
@@ -79,9 +88,9 @@ func beRandom(ctx context.Context, cp *check.ControlPlane, inside, band []spec.I
 	addrs := sample(ctx, cp, n)
 	check.Deciding(func() {
 		for _, addr := range addrs {
-			Expect(addr).To(check.BeInRange(cp.CIDR()))
+			Expect(cp.CIDR().Contains(addr)).To(BeTrue(), "the address %s lies in %s", addr, cp.CIDR())
 		}
-	}, inside...)
+	}, spec.AllocDynamicInRange)
 	check.Deciding(func() {
 		for _, addr := range addrs {
 			Expect(addr).To(check.BeInBand(check.Upper, cp.CIDR()))
@@ -93,11 +102,28 @@ func beRandom(ctx context.Context, cp *check.ControlPlane, inside, band []spec.I
 	}, spread...)
 }
 
-// decidedByFill are what every fill decides at once, each with a message of its own.
-var decidedByFill = check.Also(
-	spec.AllocLowerBandAfterUpper, spec.AllocBandOffsetFormula, spec.AllocDynamicNotNetworkOrBroadcast, spec.AllocDynamicInRange,
-	spec.AllocDynamicFree, spec.AllocUnique, spec.AllocExhaustedRefused,
+// What every fill decides at once, each with a message of its own: of a range that has bands, and of any.
+var (
+	decidedByFill = check.Also(spec.AllocLowerBandAfterUpper, spec.AllocBandOffsetFormula)
+	decidedByAny  = check.Also(
+		spec.AllocDynamicNotNetworkOrBroadcast, spec.AllocDynamicInRange, spec.AllocDynamicFree, spec.AllocUnique, spec.AllocExhaustedRefused)
 )
+
+// declareUndividedFill declares the check that fills a range which is too small for bands: it tells nothing of these.
+func declareUndividedFill(stated *stated, options ...check.Option) {
+	ginkgo.GinkgoHelper()
+	args := []any{check.Exclusive(), decidedByAny, check.OnServiceCIDR(stated.cidr)}
+	for _, o := range options {
+		args = append(args, o)
+	}
+	check.It(stated.sizes[0], "is how many addresses dynamic allocation hands out of "+stated.cidr+", and then none",
+		append(args, func(ctx context.Context, cp *check.ControlPlane) {
+			f := fillRange(ctx, cp)
+			f.beSound()
+			check.Deciding(func() { f.beComplete(); f.haveSize(stated.numbers) }, stated.sizes...)
+			f.beRefused()
+		})...)
+}
 
 // declareStatedFill declares the check that fills a range of which numbers are stated.
 func declareStatedFill(cidr string, options ...check.Option) {
@@ -106,15 +132,32 @@ func declareStatedFill(cidr string, options ...check.Option) {
 	if stated == nil {
 		panic("no numbers are stated of " + cidr + ", which the matrix fills slowly")
 	}
-	args := []any{check.Exclusive(), decidedByFill, check.Also(stated.decides...), check.OnServiceCIDR(cidr)}
+	if stated.offset == 0 {
+		declareUndividedFill(stated, options...)
+		return
+	}
+	sizes := stated.sizes
+	if len(sizes) == 0 { // nothing is said of the size itself
+		sizes = []spec.ID{spec.AllocDynamicSkipsStatic}
+	}
+	decides := slices.Concat(sizes, stated.ends, stated.bands)
+	slices.Sort(decides)
+	args := []any{check.Exclusive(), decidedByFill, decidedByAny, check.Also(slices.Compact(decides)...), check.OnServiceCIDR(cidr)}
 	for _, o := range options {
 		args = append(args, o)
 	}
 	check.It(spec.AllocUpperBandFirst, "hands out the upper band, then the lower one, then nothing, in the numbers that are stated of "+cidr,
 		append(args, func(ctx context.Context, cp *check.ControlPlane) {
 			f := fillRange(ctx, cp)
-			f.followBands(stated.decides...)
-			check.Deciding(func() { f.haveNumbers(stated.numbers) }, stated.decides...)
+			f.followBands(stated.bands...)
+			check.Deciding(func() { f.beCompleteIn(check.Upper); f.haveSize(stated.numbers) }, sizes...)
+			if len(stated.ends) > 0 {
+				check.Deciding(func() { f.haveEnd(stated.numbers) }, stated.ends...)
+			}
+			if len(stated.bands) > 0 {
+				check.Deciding(func() { f.haveBands(stated.numbers) }, stated.bands...)
+			}
+			f.beRefused()
 		})...)
 }
 
@@ -122,9 +165,7 @@ func declareStatedFill(cidr string, options ...check.Option) {
 // that state where the bands lie and how large they are.
 func (f *fill) followBands(places ...spec.ID) {
 	ginkgo.GinkgoHelper()
-	check.Deciding(f.beUsable, spec.AllocDynamicInRange, spec.AllocDynamicNotNetworkOrBroadcast)
-	check.Deciding(f.beFree, spec.AllocDynamicFree)
-	check.Deciding(f.beDistinct, spec.AllocUnique)
+	f.beSound()
 	if places := append(slices.Clone(places), spec.AllocBandOffsetFormula); f.isDivided() { // in the right order, so what may be wrong is the place
 		check.Deciding(func() { f.beUpperFirst(); f.beLowerAfterUpper() }, places...)
 		check.Deciding(func() {}, spec.AllocUpperBandFirst, spec.AllocLowerBandAfterUpper) // are met where the place is right
@@ -133,10 +174,21 @@ func (f *fill) followBands(places ...spec.ID) {
 		check.Deciding(f.beLowerAfterUpper, spec.AllocLowerBandAfterUpper)
 		check.Deciding(func() {}, places...)
 	}
-	if f.isUpperOnly() { // every number can be right but that of the lower band
-		places = nil
-	}
-	check.Deciding(f.beComplete, append(places, spec.AllocLowerBandAfterUpper)...)
+	check.Deciding(func() { f.beCompleteIn(check.Lower) }, spec.AllocLowerBandAfterUpper)
+}
+
+// beSound demands that every address that was handed out is a usable one of the range, was free, and was given to one Service.
+func (f *fill) beSound() {
+	ginkgo.GinkgoHelper()
+	check.Deciding(f.beInRange, spec.AllocDynamicInRange)
+	check.Deciding(f.beUsable, spec.AllocDynamicNotNetworkOrBroadcast)
+	check.Deciding(f.beFree, spec.AllocDynamicFree)
+	check.Deciding(f.beDistinct, spec.AllocUnique)
+}
+
+// beRefused demands that the create after the last address was refused.
+func (f *fill) beRefused() {
+	ginkgo.GinkgoHelper()
 	check.Deciding(func() { Expect(f.refusal).To(check.BeExhausted()) }, spec.AllocExhaustedRefused)
 }
 

@@ -23,11 +23,12 @@ type numbers struct {
 	dynamic             int
 }
 
-// stated are the numbers of a range and the requirements that say so.
+// stated are the numbers of a range and the requirements that say so, which a fill decides: how many addresses it has, what the last one is, and where its
+// bands lie and how large they are.
 type stated struct {
 	cidr string
 	numbers
-	decides []spec.ID // by a fill
+	sizes, ends, bands []spec.ID
 }
 
 // workedExample is one of the three examples of the allocation document.
@@ -41,25 +42,22 @@ type workedExample struct {
 
 var workedExamples = []workedExample{
 	{
-		stated: stated{"10.96.0.0/24", numbers{254, 16, "10.96.0.16", "10.96.0.254", 238}, []spec.ID{
-			spec.AllocExample24Size, spec.AllocExample24Offset, spec.AllocExample24StaticEnd, spec.AllocExample24RangeEnd,
-			spec.AllocExample24StaticCount, spec.AllocExample24DynamicCount,
+		stated: stated{"10.96.0.0/24", numbers{254, 16, "10.96.0.16", "10.96.0.254", 238}, []spec.ID{spec.AllocExample24Size}, []spec.ID{spec.AllocExample24RangeEnd}, []spec.ID{
+			spec.AllocExample24Offset, spec.AllocExample24StaticEnd, spec.AllocExample24StaticCount, spec.AllocExample24DynamicCount,
 		}},
 		staticStart: "10.96.0.1", start: spec.AllocExample24StaticStart,
 		end: spec.AllocExample24StaticEnd, rangeEnds: []spec.ID{spec.AllocExample24RangeEnd},
 	},
 	{
-		stated: stated{"10.96.0.0/20", numbers{4094, 256, "10.96.1.0", "10.96.15.254", 3838}, []spec.ID{
-			spec.AllocExample20Size, spec.AllocExample20Offset, spec.AllocExample20StaticEnd, spec.AllocExample20RangeEnd,
-			spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount,
+		stated: stated{"10.96.0.0/20", numbers{4094, 256, "10.96.1.0", "10.96.15.254", 3838}, []spec.ID{spec.AllocExample20Size}, []spec.ID{spec.AllocExample20RangeEnd}, []spec.ID{
+			spec.AllocExample20Offset, spec.AllocExample20StaticEnd, spec.AllocExample20StaticCount, spec.AllocExample20DynamicCount,
 		}},
 		staticStart: "10.96.0.1", start: spec.AllocExample20StaticStart,
 		end: spec.AllocExample20StaticEnd, rangeEnds: []spec.ID{spec.AllocExample20RangeEnd, spec.AllocExample20Size},
 	},
 	{
-		stated: stated{"10.96.0.0/16", numbers{65534, 256, "10.96.1.0", "10.96.255.254", 65278}, []spec.ID{
-			spec.AllocExample16Size, spec.AllocExample16Offset, spec.AllocExample16StaticEnd, spec.AllocExample16RangeEnd,
-			spec.AllocExample16StaticCount, spec.AllocExample16DynamicCount, spec.AllocBandOffsetMaximum,
+		stated: stated{"10.96.0.0/16", numbers{65534, 256, "10.96.1.0", "10.96.255.254", 65278}, []spec.ID{spec.AllocExample16Size}, []spec.ID{spec.AllocExample16RangeEnd}, []spec.ID{
+			spec.AllocExample16Offset, spec.AllocExample16StaticEnd, spec.AllocExample16StaticCount, spec.AllocExample16DynamicCount, spec.AllocBandOffsetMaximum,
 		}},
 		staticStart: "10.96.0.1", start: spec.AllocExample16StaticStart,
 		rangeEnds: []spec.ID{spec.AllocExample16RangeEnd},
@@ -68,14 +66,15 @@ var workedExamples = []workedExample{
 
 // derived are further ranges, with the numbers that follow from the formula.
 var derived = []stated{
-	{"10.96.0.0/29", numbers{usable: 6, rangeEnd: "10.96.0.6", dynamic: 6}, []spec.ID{spec.AllocRangeIPv429}},
-	{"10.96.0.0/28", numbers{usable: 14, rangeEnd: "10.96.0.14", dynamic: 14}, []spec.ID{spec.AllocRangeIPv428}},
-	{"10.96.0.0/27", numbers{30, 16, "10.96.0.16", "10.96.0.30", 14}, []spec.ID{spec.AllocRangeIPv427, spec.AllocBandOffsetMinimum}},
-	{"10.96.0.0/23", numbers{510, 32, "10.96.0.32", "10.96.1.254", 478}, []spec.ID{spec.AllocBandOffsetSteps, spec.AllocBandOffsetCIDRSize}},
-	{"10.96.0.0/22", numbers{1022, 64, "10.96.0.64", "10.96.3.254", 958}, []spec.ID{spec.AllocBandOffsetSteps, spec.AllocBandOffsetCIDRSize}},
-	{"10.96.0.0/21", numbers{2046, 128, "10.96.0.128", "10.96.7.254", 1918}, []spec.ID{spec.AllocBandOffsetSteps, spec.AllocBandOffsetCIDRSize}},
-	{"fd00:10:96::/124", numbers{usable: 15, rangeEnd: "fd00:10:96::f", dynamic: 15}, []spec.ID{spec.AllocRangeIPv6124}},
-	{"fd00:10:96::/123", numbers{31, 16, "fd00:10:96::10", "fd00:10:96::1f", 15}, []spec.ID{spec.AllocRangeIPv6123, spec.AllocBandOffsetMinimum}},
+	{"10.96.0.0/30", numbers{usable: 2, rangeEnd: "10.96.0.2", dynamic: 2}, []spec.ID{spec.AllocRangeIPv430}, nil, nil},
+	{"10.96.0.0/29", numbers{usable: 6, rangeEnd: "10.96.0.6", dynamic: 6}, []spec.ID{spec.AllocRangeIPv429}, nil, nil},
+	{"10.96.0.0/28", numbers{usable: 14, rangeEnd: "10.96.0.14", dynamic: 14}, []spec.ID{spec.AllocRangeIPv428}, nil, nil},
+	{"10.96.0.0/27", numbers{30, 16, "10.96.0.16", "10.96.0.30", 14}, []spec.ID{spec.AllocRangeIPv427}, nil, []spec.ID{spec.AllocBandOffsetMinimum, spec.AllocRangeIPv427}},
+	{"10.96.0.0/23", numbers{510, 32, "10.96.0.32", "10.96.1.254", 478}, nil, nil, []spec.ID{spec.AllocBandOffsetSteps, spec.AllocBandOffsetCIDRSize}},
+	{"10.96.0.0/22", numbers{1022, 64, "10.96.0.64", "10.96.3.254", 958}, nil, nil, []spec.ID{spec.AllocBandOffsetSteps, spec.AllocBandOffsetCIDRSize}},
+	{"10.96.0.0/21", numbers{2046, 128, "10.96.0.128", "10.96.7.254", 1918}, nil, nil, []spec.ID{spec.AllocBandOffsetSteps, spec.AllocBandOffsetCIDRSize}},
+	{"fd00:10:96::/124", numbers{usable: 15, rangeEnd: "fd00:10:96::f", dynamic: 15}, []spec.ID{spec.AllocRangeIPv6124}, nil, nil},
+	{"fd00:10:96::/123", numbers{31, 16, "fd00:10:96::10", "fd00:10:96::1f", 15}, []spec.ID{spec.AllocRangeIPv6123}, nil, []spec.ID{spec.AllocBandOffsetMinimum, spec.AllocRangeIPv6123}},
 }
 
 // statedOf returns what is stated of a range, nil if nothing is.
@@ -148,16 +147,25 @@ func (e *workedExample) haveBoundaries(ctx context.Context, cp *check.ControlPla
 	}, e.start)
 }
 
-// haveNumbers demands of a full range every number that is stated of it.
-func (f *fill) haveNumbers(n numbers) {
+// haveSize demands the number of addresses that is stated of a full range.
+func (f *fill) haveSize(n numbers) {
 	ginkgo.GinkgoHelper()
-	all := f.all()
-	Expect(len(all)+len(f.before)).To(Equal(n.usable), "addresses that %s had to give, %d of them in use before", f.cidr, len(f.before))
-	Expect(slices.MaxFunc(all, netip.Addr.Compare)).To(Equal(netip.MustParseAddr(n.rangeEnd)), "the last address of %s", f.cidr)
+	Expect(len(f.all())+len(f.before)).To(Equal(n.usable), "addresses that %s had to give, %d of them in use before", f.cidr, len(f.before))
+}
+
+// haveEnd demands the last address that is stated.
+func (f *fill) haveEnd(n numbers) {
+	ginkgo.GinkgoHelper()
+	Expect(slices.MaxFunc(f.all(), netip.Addr.Compare)).To(Equal(netip.MustParseAddr(n.rangeEnd)), "the last address of %s", f.cidr)
+}
+
+// haveBands demands the bands that are stated, if there are any.
+func (f *fill) haveBands(n numbers) {
+	ginkgo.GinkgoHelper()
 	if n.offset == 0 {
 		return
 	}
-	end := netip.MustParseAddr(n.staticEnd)
+	all, end := f.all(), netip.MustParseAddr(n.staticEnd)
 	inStatic := func(addr netip.Addr) bool { return addr.Compare(end) <= 0 }
 	dynamic := slices.IndexFunc(all, inStatic)
 	for addr := range f.before {

@@ -95,9 +95,18 @@ func (f *fill) freeIn(band check.Band) int {
 	return size
 }
 
-func (f *fill) all() []netip.Addr { return append(f.bulk[:len(f.bulk):len(f.bulk)], f.rest...) }
+// all is everything that was handed out, in a slice of its own.
+func (f *fill) all() []netip.Addr { return slices.Concat(f.bulk, f.rest) }
 
-// beUsable demands that every address is a usable one of the range.
+// beInRange demands that every address lies in the range.
+func (f *fill) beInRange() {
+	ginkgo.GinkgoHelper()
+	for _, addr := range f.all() {
+		Expect(f.cidr.Contains(addr)).To(BeTrue(), "the address %s, which was handed out, lies in %s", addr, f.cidr)
+	}
+}
+
+// beUsable demands that none of them is the network address, nor the broadcast address of an IPv4 range.
 func (f *fill) beUsable() {
 	ginkgo.GinkgoHelper()
 	for _, addr := range f.all() {
@@ -141,11 +150,6 @@ func (f *fill) beLowerAfterUpper() {
 	}
 }
 
-// isUpperOnly reports whether nothing was handed out but the upper band, or part of it.
-func (f *fill) isUpperOnly() bool {
-	return !slices.ContainsFunc(f.all(), func(addr netip.Addr) bool { return !f.bands.InDynamic(addr) })
-}
-
 // isDivided reports whether the addresses came in two parts, the higher ones first, be it that they are divided at another place than they should be.
 func (f *fill) isDivided() bool {
 	all := f.all()
@@ -166,12 +170,23 @@ func (f *fill) isDivided() bool {
 	return false
 }
 
-// beComplete demands that every free address was handed out, and no create refused before.
+// beCompleteIn demands that every free address of a band was handed out, and no create refused before.
+func (f *fill) beCompleteIn(band check.Band) {
+	ginkgo.GinkgoHelper()
+	in := f.bands.InStatic
+	if band == check.Upper {
+		Expect(f.early.Code).To(BeZero(), "a create was refused while addresses of the upper band of %s were free: %s", f.cidr, f.early)
+		in = f.bands.InDynamic
+	}
+	handed := slices.DeleteFunc(f.all(), func(addr netip.Addr) bool { return !in(addr) })
+	Expect(handed).To(HaveLen(f.freeIn(band)), "addresses handed out of the %s band of %s, which has %s to give, %d of them in use before", band, f.cidr, f.bands.Usable, len(f.before))
+}
+
+// beComplete demands the same of both bands.
 func (f *fill) beComplete() {
 	ginkgo.GinkgoHelper()
-	Expect(f.early.Code).To(BeZero(), "a create was refused while addresses of the upper band of %s were free: %s", f.cidr, f.early)
-	free := f.freeIn(check.Upper) + f.freeIn(check.Lower)
-	Expect(f.all()).To(HaveLen(free), "addresses handed out of %s, which has %s to give, %d of them in use before", f.cidr, f.bands.Usable, len(f.before))
+	f.beCompleteIn(check.Upper)
+	f.beCompleteIn(check.Lower)
 }
 
 // clusterIP is the address in an answer; it is invalid, and belongs to no range, where there is none.

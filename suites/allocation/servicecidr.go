@@ -104,30 +104,28 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			Expect(cp.Create(ctx, check.Service("static", check.WithClusterIP(otherThan(dynamic, "10.97.0.7", "10.97.0.8"))))).To(check.BeAccepted())
 		})
 
-	check.It(spec.AllocServiceCIDROwnBands, "has bands of its own", check.Exclusive(), check.OnServiceCIDR(small),
+	check.It(spec.AllocServiceCIDROwnBands, "has bands of its own", check.Exclusive(), check.OnServiceCIDR(small), check.Aside(spec.AllocLowerBandAfterUpper),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			exhaust(ctx, cp)
 			second := netip.MustParsePrefix("10.97.0.0/27")
 			b := check.BandsOf(second)
 			cp.AddServiceCIDR(ctx, second.String())
-			addrs := []netip.Addr{clusterIP(createOnceAdded(ctx, cp, check.Service("dynamic")))}
-			for len(addrs) < int(b.Usable.Int64()) {
-				a := cp.Create(ctx, check.Service(cp.Name("dynamic")))
-				Expect(a).To(check.BeAccepted())
-				addrs = append(addrs, clusterIP(a))
-			}
-			upper := int(b.DynamicCount().Int64())
-			for i, addr := range addrs {
-				band := check.Lower
-				if i < upper {
-					band = check.Upper
+			Expect(clusterIP(createOnceAdded(ctx, cp, check.Service("first")))).To(check.BeInBand(check.Upper, second), "the first address of the range")
+			hand := func(band check.Band, from, to int64) {
+				ginkgo.GinkgoHelper()
+				for i := from; i < to; i++ {
+					a := cp.Create(ctx, check.Service(cp.Name("dynamic")))
+					Expect(a).To(check.BeAccepted())
+					Expect(clusterIP(a)).To(check.BeInBand(band, second), "address %d of the range", i+1)
 				}
-				Expect(addr).To(check.BeInBand(band, second), "address %d of the range", i+1)
 			}
+			hand(check.Upper, 1, b.DynamicCount().Int64())
+			check.Deciding(func() { hand(check.Lower, b.DynamicCount().Int64(), b.Usable.Int64()) }, spec.AllocLowerBandAfterUpper)
 			Expect(cp.Create(ctx, check.Service("late"))).To(check.BeExhausted())
 		})
 
 	check.It(spec.AllocServiceCIDROverlapUnique, "gives an address of two ranges to one Service only", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/28"),
+		check.Aside(spec.AllocLowerBandAfterUpper),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cp.AddServiceCIDR(ctx, "10.96.0.0/27")
 			a := createOnceAdded(ctx, cp, check.Service("outer", check.WithClusterIP("10.96.0.30")))
@@ -137,7 +135,8 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			used := cp.AddressesInUse(ctx, cp.CIDR())
 			used[netip.MustParseAddr("10.96.0.30")] = true
 			for range 30 - len(used) {
-				addr := clusterIP(createOnceAdded(ctx, cp, check.Service(cp.Name("dynamic"))))
+				var addr netip.Addr // that the whole range is handed out is another requirement
+				check.Deciding(func() { addr = clusterIP(createOnceAdded(ctx, cp, check.Service(cp.Name("dynamic")))) }, spec.AllocLowerBandAfterUpper)
 				Expect(used[addr]).To(BeFalse(), "%s was handed out twice", addr)
 				used[addr] = true
 			}

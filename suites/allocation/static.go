@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"fmt"
 	"math/big"
 	"net/netip"
 
@@ -16,18 +17,21 @@ import (
 var _ = ginkgo.Describe("static assignment", func() {
 	check.It(spec.AllocStaticExact, "assigns the address that is named",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			cidr := primaryRange(cp)
-			for _, t := range []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer} {
-				svc := createOnChosen(ctx, cp, cidr, check.OfType(t), check.With(func(s *corev1.Service) {
-					s.Annotations = map[string]string{"named": s.Spec.ClusterIP}
-				}))
-				Expect(svc.Spec.ClusterIP).To(Equal(svc.Annotations["named"]), "type %s in %s", t, cidr)
-				Expect(svc.Spec.ClusterIPs).To(HaveExactElements(svc.Annotations["named"]))
-			}
+			assignExactly(ctx, cp, corev1.ServiceTypeClusterIP)
 		})
 
+	for _, t := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer} {
+		check.It(spec.AllocStaticExact, fmt.Sprintf("assigns the address that is named to type %s", t),
+			func(ctx context.Context, cp *check.ControlPlane) {
+				if a := cp.Create(ctx, check.Service("unnamed", check.OfType(t))); !a.Accepted() { // that there is the type is another requirement
+					check.Abort("a Service of type %s was refused that names no address: %s", t, a)
+				}
+				assignExactly(ctx, cp, t)
+			})
+	}
+
 	check.It(spec.AllocStaticExact, "assigns the addresses at the edges of the bands, and none beyond the range", check.Exclusive(), check.OnEachServiceCIDR(check.Matrix(check.Sample)...),
-		check.Also(spec.AllocStaticUpperBand, spec.AllocStaticNetworkOrBroadcast, spec.AllocStaticOutOfRange),
+		check.Also(spec.AllocStaticWholeLowerBand, spec.AllocStaticUpperBand, spec.AllocStaticNetworkOrBroadcast, spec.AllocStaticOutOfRange),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			b := check.BandsOf(cp.CIDR())
 			edges := []netip.Addr{b.StaticLast, b.DynamicFirst}
@@ -39,15 +43,13 @@ var _ = ginkgo.Describe("static assignment", func() {
 				if !addr.IsValid() || used[addr] { // no bands; or the address of the Service "kubernetes"
 					continue
 				}
-				about := []spec.ID{spec.AllocStaticExact}
-				if addr != b.StaticLast {
-					about = append(about, spec.AllocStaticUpperBand)
+				a := cp.Create(ctx, check.Service(cp.Name("edge"), check.WithClusterIP(addr.String())))
+				nameable := spec.AllocStaticUpperBand
+				if addr == b.StaticLast {
+					nameable = spec.AllocStaticWholeLowerBand
 				}
-				check.Deciding(func() {
-					a := cp.Create(ctx, check.Service(cp.Name("edge"), check.WithClusterIP(addr.String())))
-					Expect(a).To(check.BeAccepted())
-					Expect(clusterIP(a)).To(Equal(addr))
-				}, about...)
+				check.Deciding(func() { Expect(a).To(check.BeAccepted()) }, nameable)
+				check.Deciding(func() { Expect(clusterIP(a)).To(Equal(addr)) }, spec.AllocStaticExact)
 			}
 			size := new(big.Int).Lsh(big.NewInt(1), uint(cp.CIDR().Addr().BitLen()-cp.CIDR().Bits()))
 			for _, addr := range []netip.Addr{b.Network.Prev(), check.Add(b.Network, size)} {
@@ -107,6 +109,16 @@ var _ = ginkgo.Describe("static assignment", func() {
 			}
 		})
 })
+
+// assignExactly demands that a Service of a type is assigned the address that it names.
+func assignExactly(ctx context.Context, cp *check.ControlPlane, t corev1.ServiceType) {
+	ginkgo.GinkgoHelper()
+	cidr := primaryRange(cp)
+	svc := createOnChosen(ctx, cp, cidr, check.OfType(t), check.With(func(s *corev1.Service) {
+		s.Annotations = map[string]string{"named": s.Spec.ClusterIP}
+	}))
+	Expect(svc.Spec.ClusterIP).To(Equal(svc.Annotations["named"]), "type %s in %s", t, cidr)
+}
 
 // refuseAddress demands that an address cannot be named.
 func refuseAddress(ctx context.Context, cp *check.ControlPlane, addr netip.Addr) {

@@ -254,7 +254,6 @@ var _ = ginkgo.Describe("a headless Service", func() {
 			Expect(a).To(check.BeAccepted(), name)
 			svc := typeStored(ctx, cp, name)
 			Expect(svc.Spec.ClusterIP).To(Equal(corev1.ClusterIPNone), name)
-			Expect(svc.Spec.ClusterIPs).To(Equal([]string{corev1.ClusterIPNone}), name)
 		}
 	})
 

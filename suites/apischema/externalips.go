@@ -40,11 +40,17 @@ var _ = ginkgo.Describe("external IPs", func() {
 			own := cp.Arrange(ctx, check.Service(fmt.Sprintf("own-%d", i)))
 			ip := own.Spec.ClusterIP
 			Expect(cp.Delete(ctx, own.Name)).To(check.BeAccepted())
-			cp.Arrange(ctx, check.Service(fmt.Sprintf("external-%d", i), trafficExternalIPs(ip)))
+			external := cp.Arrange(ctx, check.Service(fmt.Sprintf("external-%d", i), trafficExternalIPs(ip)))
+			if external.Spec.ClusterIP == ip { // the server gives out first what has just become free
+				continue
+			}
 			if last = cp.Create(ctx, check.Service(fmt.Sprintf("cluster-%d", i), check.WithClusterIP(ip))); last.Accepted() {
 				return
 			}
 			Expect(cp.Delete(ctx, fmt.Sprintf("external-%d", i))).To(check.BeAccepted())
+		}
+		if last.Code == 0 {
+			check.Abort("each time the Service with the external IP was given the very address as its cluster IP")
 		}
 		Expect(last).To(check.BeAccepted(), "the cluster IP is an external IP of another Service")
 	})

@@ -139,12 +139,20 @@ func (v *visitors) lose(ctx context.Context, idle, sticky time.Duration) {
 			}
 		}
 	}
+	if together(before) && together(now) { // they chose once, not each by itself
+		check.Abort("%d clients have the same pod before and after: clients that are tied together tell too little of the sticky time", len(now))
+	}
 	// A client that chooses again has another pod with probability 1-1/n.
 	if needed := check.TrialsUntil(1 - 1./stickyPods); decided < needed {
 		check.Abort("only %d clients were idle for longer than %s, and it takes %d to decide", decided, sticky, needed)
 	}
 	check.Record("after the sticky time", "%d of %d clients that were idle for %s of %s have another pod", moved, decided, idle, sticky)
 	Expect(moved).NotTo(BeZero(), "clients with another pod, out of %d, after being idle for %s, with a sticky time of %s", decided, idle, sticky)
+}
+
+// together reports whether all clients have one pod.
+func together(met []candidate.Outcome) bool {
+	return !slices.ContainsFunc(met, func(o candidate.Outcome) bool { return o.Pod != met[0].Pod })
 }
 
 // onAnyMachine calls try with a sticky time that suits most machines, and with a longer one where that one was too short for clients to come back in time,

@@ -72,6 +72,7 @@ var _ = ginkgo.Describe("what trafficDistribution gives way to", func() {
 			auto := check.With(func(s *corev1.Service) { s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"} })
 			by := net.Expose(ctx, check.Service("field", selecting("app"), zoned, check.Headless()))
 			both := net.Expose(ctx, check.Service("both", selecting("app"), zoned, auto, check.Headless()))
+			alone := net.Expose(ctx, check.Service("annotation", selecting("app"), auto, check.Headless()))
 			hints := func(found []discoveryv1.EndpointSlice) (zones int) {
 				for _, s := range found {
 					for _, e := range s.Endpoints {
@@ -84,6 +85,12 @@ var _ = ginkgo.Describe("what trafficDistribution gives way to", func() {
 			}
 			generated(ctx, net, by, "a Service with trafficDistribution alone is created", func(g Gomega, found []discoveryv1.EndpointSlice) {
 				g.Expect(hints(found)).To(Equal(1), "hints for zones")
+			})
+			generated(ctx, net, alone, "one with the annotation alone is created", func(g Gomega, found []discoveryv1.EndpointSlice) {
+				g.Expect(addressesIn(found)).To(HaveLen(1))
+				if hints(found) > 0 {
+					check.Abort("the annotation alone gives one endpoint a hint: it cannot be told from one that the field gives")
+				}
 			})
 			generated(ctx, net, both, "one with the annotation as well is created, and one endpoint is too few for hints by CPUs", func(g Gomega, found []discoveryv1.EndpointSlice) {
 				g.Expect(addressesIn(found)).To(HaveLen(1))

@@ -20,7 +20,7 @@ var _ = ginkgo.Describe("a node port", func() {
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			net.Expect(ctx, "the Service is created", slices.Concat(
 				toNodePorts(net, svc, check.AnsweredByEach(pods...), outsiders(net)...),
-				toNodePorts(net, svc, check.AnsweredBy(pods...), slices.Concat(clients, hosts(net), []candidate.Client{check.From(pods[0])})...))...)
+				toNodePorts(net, svc, check.AnsweredBy(pods...), slices.Concat(clients, hosts(net))...))...)
 		})
 
 	check.It(spec.ProxyNodePortReachable, "leads to the target of its own port",

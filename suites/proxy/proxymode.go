@@ -57,7 +57,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 				nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyConfigNotReloaded, "takes effect when it is started again, not before", check.Long(),
+	check.It(spec.ProxyConfigNotReloaded, "takes effect when it is started again, not before", check.Long(), check.Aside(spec.ProxyRestartKeepsTraffic),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			pods := net.Backends(ctx, "app", net.Node(0))
@@ -89,8 +89,9 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 			}
 
 			check.Must(net.Plane().StartProxy(ctx, node.Name, changed))
+			anew := eachWay(check.At(second, exposedPort), served, check.Host(node.Name))
+			check.Deciding(func() { net.Expect(ctx, "the proxy is started again", anew...) }, spec.ProxyRestartKeepsTraffic)
 			net.Expect(ctx, "the proxy is started again, with node ports on addresses that the node does not have", slices.Concat(
-				eachWay(check.At(second, exposedPort), served, check.Host(node.Name)),
-				nodePortsAt(address, node.Name, first, turned), nodePortsAt(address, node.Name, second, turned))...)
+				anew, nodePortsAt(address, node.Name, first, turned), nodePortsAt(address, node.Name, second, turned))...)
 		})
 })

@@ -11,10 +11,10 @@ import (
 // choose picks the endpoint of a connection: at random, each with the same probability, or, in ipvs mode, as the scheduler says
 // (virtual-ips#proxy-mode-ipvs).
 func (n *Node) choose(p *Packet, sp *servicePort, among []*Endpoint, random *rand.Rand, open func(netip.AddrPort) int) *Endpoint {
-	if n.faults.On(fault.BalancedUnevenly) && len(among) > 1 && random.IntN(10) < 8 {
+	if !n.ipvs() && n.faults.On(fault.BalancedUnevenly) && len(among) > 1 && random.IntN(10) < 8 {
 		return among[0]
 	}
-	if n.faults.On(fault.RetriesDead) { // it looks whether the endpoint is there, and takes another one if it is not
+	if !n.ipvs() && n.faults.On(fault.RetriesDead) { // it looks whether the endpoint is there, and takes another one if it is not
 		for range 20 {
 			if e := among[random.IntN(len(among))]; open(e.Address) >= 0 {
 				return e

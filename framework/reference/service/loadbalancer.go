@@ -58,12 +58,14 @@ func (r *Rules) clearLoadBalancerClass(svc, old *corev1.Service) {
 func (r *Rules) validateLoadBalancerClass(svc *corev1.Service) field.ErrorList {
 	class := svc.Spec.LoadBalancerClass
 	switch {
-	case class == nil || r.faults.On(fault.BalancerClassUnchecked):
+	case class == nil:
 		return nil
 	case !strings.Contains(*class, "/") && r.faults.On(fault.BalancerClassPrefixNeeded):
 		return field.ErrorList{field.Invalid(loadBalancerClassPath, *class, "must have a prefix")}
 	case !isLoadBalancer(svc) && !r.faults.On(fault.BalancerClassAnyType):
 		return field.ErrorList{field.Forbidden(loadBalancerClassPath, onlyLoadBalancer)}
+	case r.faults.On(fault.BalancerClassUnchecked):
+		return nil
 	}
 	return validateQualifiedName(*class, loadBalancerClassPath)
 }

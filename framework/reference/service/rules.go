@@ -178,7 +178,7 @@ func (r *Rules) Create(svc *corev1.Service, dryRun bool) (*Transaction, error) {
 			return err
 		}
 		if err := r.allocateClusterIPs(tx, svc); err != nil {
-			return err
+			return r.unexplained(err)
 		}
 		if err := r.takeHidden(tx, svc); err != nil {
 			return err
@@ -212,7 +212,7 @@ func (r *Rules) Update(svc, old *corev1.Service, dryRun bool) (*Transaction, err
 			return err
 		}
 		if err := r.updateClusterIPs(tx, svc, old); err != nil {
-			return err
+			return r.unexplained(err)
 		}
 		return r.allocateNodePorts(tx, svc, old)
 	}, func() field.ErrorList {

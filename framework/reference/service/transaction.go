@@ -33,8 +33,6 @@ func (r *Rules) transact(dryRun bool, owner *corev1.Service, allocate func(*Tran
 	r.mu.Unlock()
 	if err == nil && !(dryRun && r.faults.On(fault.DryRunNotValidated)) {
 		err = refusal(owner, validate())
-	} else {
-		err = r.unexplained(err)
 	}
 	if err != nil {
 		switch {
