@@ -3,11 +3,14 @@ package check
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -248,36 +251,58 @@ func transient(err error) bool {
 	return !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || candidate.GaveUp(err)
 }
 
+// deletePage is how many Services one request deletes: servers cut off a request that takes longer than a minute.
+const deletePage = 500
+
 // deleteServices deletes all Services of a namespace, and lets those go that a check gave a finalizer and, having failed, did
-// not take it away from. The answer to the deletion names them, which saves a list: a consistent one takes 100 ms.
+// not take it away from. The answers to the deletions name them, which saves a list: a consistent one takes 100 ms.
 func (cp *ControlPlane) deleteServices(ctx context.Context, ns string) error {
-	result := cp.core.RESTClient().Delete().Namespace(ns).Resource("services").Do(ctx)
+	for {
+		n, err := cp.deletePageOfServices(ctx, ns)
+		if err != nil || n != deletePage { // more of them: the server knows no pages
+			return err
+		}
+	}
+}
+
+// deletePageOfServices returns how many Services it deleted.
+func (cp *ControlPlane) deletePageOfServices(ctx context.Context, ns string) (int, error) {
+	result := cp.core.RESTClient().Delete().Namespace(ns).Resource("services").Param("limit", strconv.Itoa(deletePage)).Do(ctx)
 	if answer, err := result.Raw(); err == nil && !bytes.Contains(answer, []byte("finalizers")) {
-		return nil // a thousand Services need not be decoded to see that
+		var deleted struct{ Items []json.RawMessage } // they need not be decoded further
+		err := json.Unmarshal(answer, &deleted)
+		return len(deleted.Items), err
 	}
 	var deleted corev1.ServiceList
 	if err := result.Into(&deleted); err != nil {
-		return err
+		return 0, err
 	}
+	held := 0 // by the finalizer of who makes load balancers
 	for i := range deleted.Items {
 		svc := &deleted.Items[i]
+		if slices.Contains(svc.Finalizers, candidate.BalancerCleanup) {
+			held++
+		}
 		for candidate.FreeOfChecks(svc) {
 			_, err := cp.core.Services(ns).Update(ctx, svc, metav1.UpdateOptions{})
 			if err == nil || apierrors.IsNotFound(err) {
 				break
 			}
 			if !apierrors.IsConflict(err) {
-				return err
+				return 0, err
 			}
 			// Whoever makes load balancers has changed it meanwhile.
 			if svc, err = cp.core.Services(ns).Get(ctx, svc.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 				break
 			} else if err != nil {
-				return err
+				return 0, err
 			}
 		}
 	}
-	return nil
+	if held == deletePage {
+		return 0, nil // the next page would be the same
+	}
+	return len(deleted.Items), nil
 }
 
 const retryPause = 200 * time.Millisecond

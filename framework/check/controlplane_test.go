@@ -1,14 +1,21 @@
 package check
 
 import (
+	"encoding/json"
 	"io"
 	"net/http"
+	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
 
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
+
+	"github.com/service-conformance/conformance/framework/candidate"
 )
 
 // answers is a server: it is given a request as "METHOD path" and returns a code, or 0 for no answer.
@@ -59,4 +66,37 @@ func TestCleaningLeavesNoNamespaceBecauseOfAnother(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestCleaningDeletesServicesByPages demands that no request deletes more than a page, that all go, and that those which somebody else holds are not asked for for ever.
+func TestCleaningDeletesServicesByPages(t *testing.T) {
+	for name, want := range map[string]struct{ services, held, requests int }{
+		"few": {3, 0, 1}, "one page": {deletePage, 0, 2}, "some": {2*deletePage + 7, 0, 3}, "some held": {2*deletePage + 7, 2, 3}, "a page held": {deletePage, deletePage, 1},
+	} {
+		left, requests := want.services, 0
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			requests++
+			limit, err := strconv.Atoi(r.URL.Query().Get("limit"))
+			if err != nil || r.Method != http.MethodDelete {
+				t.Errorf("%s %s, not the deletion of a page", r.Method, r.URL)
+			}
+			n := min(limit, left)
+			list := corev1.ServiceList{TypeMeta: metav1.TypeMeta{Kind: "ServiceList", APIVersion: "v1"}, Items: make([]corev1.Service, n)}
+			for i := range min(n, want.held) {
+				list.Items[i].Finalizers = []string{candidate.BalancerCleanup}
+			}
+			left -= max(0, n-want.held)
+			w.Header().Set("Content-Type", "application/json")
+			_ = json.NewEncoder(w).Encode(list)
+		}))
+		core, err := typedcorev1.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = (&ControlPlane{core: core}).deleteServices(t.Context(), "own")
+		server.Close()
+		if err != nil || requests != want.requests || left != want.held {
+			t.Errorf("%s: %d requests left %d Services, want %d and %d: %v", name, requests, left, want.requests, want.held, err)
+		}
+	}
 }
