@@ -138,7 +138,7 @@ func inPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
 // registerProxy adds the flags that choose what runs on the nodes of the lab.
 func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
 	flags.StringVar(&o.Mode, "proxy-mode", "", "mode of kube-proxy: iptables, nftables or ipvs (default iptables)")
-	flags.StringVar(&o.Command, "proxy-command", "", "program to run on each node of the lab instead of kube-proxy, by a shell; {kubeconfig}, {node} and {pod-cidr} are filled in")
+	flags.StringVar(&o.Command, "proxy-command", "", "program to run on each node of the lab instead of kube-proxy, by a shell; {kubeconfig}, {node}, {pod-cidr} and {cgroup} (a folder; empty where a node can have none) are filled in")
 	flags.StringVar(&o.Ready, "proxy-ready", "", "command that succeeds on a node of the lab once the proxy of --proxy-command serves there; checks begin then; placeholders as above")
 	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
 	flags.StringVar(&o.Teardown, "node-teardown", "", "command to run on each node of the lab after its proxy was stopped, if the one before succeeded; placeholders as above")

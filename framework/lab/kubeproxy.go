@@ -18,8 +18,9 @@ import (
 type ProxyOptions struct {
 	// Mode of kube-proxy: iptables, nftables or ipvs; empty is DefaultProxyMode.
 	Mode string
-	// Command, if set, runs instead of kube-proxy in the network namespace of each node, by a shell. {kubeconfig}, {node} and {pod-cidr} in it
-	// stand for the path of a kubeconfig, the name of the node and the ranges of all pods, joined by a comma.
+	// Command, if set, runs instead of kube-proxy in the network namespace of each node, by a shell. {kubeconfig}, {node}, {pod-cidr} and {cgroup} in it
+	// stand for the path of a kubeconfig, the name of the node, the ranges of all pods, joined by a comma, and the folder of the cgroup (version 2) that the
+	// processes and sockets of the node and its pods are in: empty where a node can have none.
 	Command string
 	// Ready, if set, is run in the network namespace of a node, again and again, until it succeeds: the proxy of Command serves then. The
 	// placeholders of this and of the following are those of Command.
@@ -141,10 +142,10 @@ func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, 
 }
 
 // proxyCommand fills the placeholders of a command.
-func proxyCommand(command, node, kubeconfig string, pods []netip.Prefix) string {
+func proxyCommand(command, node, kubeconfig, cgroup string, pods []netip.Prefix) string {
 	var ranges []string
 	for _, r := range pods {
 		ranges = append(ranges, r.String())
 	}
-	return fill(command, "{kubeconfig}", kubeconfig, "{node}", node, "{pod-cidr}", strings.Join(ranges, ","))
+	return fill(command, "{kubeconfig}", kubeconfig, "{node}", node, "{pod-cidr}", strings.Join(ranges, ","), "{cgroup}", cgroup)
 }

@@ -47,8 +47,8 @@ func TestKubeProxyConfiguration(t *testing.T) {
 }
 
 func TestProxyCommandFillsItsPlaceholders(t *testing.T) {
-	got := proxyCommand("proxy --kc={kubeconfig} {node} {pod-cidr} {other}", "n1", "/k", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/48")})
-	if want := "proxy --kc=/k n1 10.0.0.0/8,fd00::/48 {other}"; got != want {
+	got := proxyCommand("proxy --kc={kubeconfig} {node} {pod-cidr} {cgroup} {other}", "n1", "/k", "/c", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/48")})
+	if want := "proxy --kc=/k n1 10.0.0.0/8,fd00::/48 /c {other}"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }

@@ -144,7 +144,7 @@ func (n *node) startProxy(p candidate.ProxyConfiguration) error {
 	c := command{name: string(KubeProxy), path: lab.binaries.Path(KubeProxy), log: n.file(".log"), ends: n.world.complete && !slices.Contains(n.world.shared, n)}
 	if lab.proxy.Command != "" {
 		c.name, c.path, c.foreign, c.ends = "proxy command", systemShell, true, false
-		c.args = shellLine(proxyCommand(lab.proxy.Command, n.name, n.world.kubeconfig, network.PodRanges))
+		c.args = shellLine(proxyCommand(lab.proxy.Command, n.name, n.world.kubeconfig, n.network.Cgroup(), network.PodRanges))
 		c.environment = lab.dir.mark()
 	} else {
 		if err := n.configure(p); err != nil {

@@ -26,7 +26,7 @@ func (n *node) command(ctx context.Context, command string) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, systemShell, shellLine(proxyCommand(command, n.name, n.world.kubeconfig, network.PodRanges))...)
+	cmd := exec.CommandContext(ctx, systemShell, shellLine(proxyCommand(command, n.name, n.world.kubeconfig, n.network.Cgroup(), network.PodRanges))...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = slices.Concat(serverEnvironment(), n.world.lab.dir.mark(), n.environment())
 	cmd.Cancel, cmd.WaitDelay = func() error { return killGroup(cmd.Process) }, time.Second

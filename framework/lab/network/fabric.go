@@ -47,6 +47,8 @@ type Fabric struct {
 	root     *Namespace // that of the process: it has the bridge, and the API server listens there
 	bridge   *netlink.Bridge
 	stranger net.Listener // answers for addresses that nobody has; nil if nobody does
+	// NodeCgroups gives nodes that are made from now on a cgroup each, where this machine allows for it.
+	NodeCgroups bool
 
 	mu       sync.Mutex
 	nodes    map[int]*Node
@@ -241,9 +243,13 @@ func (f *Fabric) AddNode() (_ *Node, err error) {
 	}
 	defer func() {
 		if err != nil {
+			n.cgroup.remove()
 			n.Namespace.Close()
 		}
 	}()
+	if f.NodeCgroups {
+		n.cgroup = newCgroup()
+	}
 	if n.uplink, err = f.plug(n.Namespace, n.link(), nodeKind, uint32(index)); err != nil {
 		return nil, err
 	}
@@ -341,6 +347,7 @@ func (n *Node) Remove() {
 		}
 	}
 	n.Namespace.Close() // before its link, see Pod.Remove
+	n.cgroup.remove()
 	f.unplug(n.link())
 }
 
@@ -369,6 +376,7 @@ func (n *Node) AddPod() (_ *Pod, err error) {
 	if p.Namespace, err = newNamespace(hostSysctls, unnumbered, prompt); err != nil {
 		return nil, err
 	}
+	p.cgroup = n.cgroup
 	id := uint32(n.index)<<8 | uint32(p.number)
 	var eth netlink.Link
 	if p.cable, eth, err = n.connect(p.Interface(), mac(podGatewayKind, id), p.Namespace, mac(podKind, id)); err != nil {

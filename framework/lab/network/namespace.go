@@ -5,6 +5,7 @@
 package network
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -20,6 +21,7 @@ import (
 type Namespace struct {
 	handle netns.NsHandle
 	links  *netlink.Handle
+	cgroup *cgroup // that its threads and processes are in; nil is that of this process
 }
 
 // newNamespace makes a namespace with its loopback interface up and the sysctls set.
@@ -64,8 +66,8 @@ func setSysctls(sets ...map[string]string) error {
 // processNamespace is the namespace of every thread that nobody has locked.
 var processNamespace = sync.OnceValues(netns.Get)
 
-// onThreadOf runs f on a thread of its own, which comes back to the namespace where it was or ends.
-func onThreadOf(f func() error) error {
+// onThreadOf runs f on a thread of its own, which comes back to the namespace where it was, and by the other ways back, or ends.
+func onThreadOf(f func() error, back ...func() error) error {
 	done := make(chan error, 1)
 	go func() {
 		runtime.LockOSThread()
@@ -75,7 +77,11 @@ func onThreadOf(f func() error) error {
 			return
 		}
 		err = f()
-		if netns.Set(origin) == nil {
+		lost := netns.Set(origin) != nil
+		for _, b := range back {
+			lost = b() != nil || lost
+		}
+		if !lost {
 			runtime.UnlockOSThread() // else the runtime ends the thread with this goroutine
 		}
 		done <- err
@@ -89,8 +95,11 @@ func (n *Namespace) Do(f func() error) error {
 		if err := netns.Set(n.handle); err != nil {
 			return fmt.Errorf("enter a network namespace: %w", err)
 		}
+		if err := n.cgroup.enter(); err != nil {
+			return err
+		}
 		return f()
-	})
+	}, n.cgroup.leave)
 }
 
 // Enter moves the calling thread, which the caller has locked, into the namespace, and returns what brings it back.
@@ -103,10 +112,22 @@ func (n *Namespace) Enter() (leave func() error, err error) {
 		origin.Close()
 		return nil, fmt.Errorf("enter a network namespace: %w", err)
 	}
-	return func() error {
+	leave = func() error {
 		defer origin.Close()
-		return netns.Set(origin)
-	}, nil
+		return errors.Join(netns.Set(origin), n.cgroup.leave())
+	}
+	if err := n.cgroup.enter(); err != nil {
+		return nil, errors.Join(err, leave())
+	}
+	return leave, nil
+}
+
+// Cgroup is the folder of the cgroup (version 2) that threads and processes in the namespace are in; empty where they are in that of this process.
+func (n *Namespace) Cgroup() string {
+	if n.cgroup == nil {
+		return ""
+	}
+	return n.cgroup.path
 }
 
 // Descriptor is the file descriptor that holds the namespace.
