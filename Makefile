@@ -18,6 +18,7 @@ build:
 test: build
 	go test -timeout 30m ./... # the limit is for tests that hang: a busy machine takes long
 	cd docs/examples/allocator && go test ./...
+	cd docs/examples/e2e-framework && go test ./...
 	$(BIN) run --report-dir $(REPORT_DIR)/reference
 
 ## lab: allocation and apischema on the real API server, for each of VERSIONS (built from Go modules the first time)
