@@ -22,6 +22,7 @@ import (
 	"fmt"
 	"net/netip"
 	"os"
+	"os/exec"
 	"sync"
 
 	v1 "k8s.io/api/core/v1"
@@ -45,7 +46,8 @@ type balancer struct {
 // cloud makes load balancers.
 type cloud struct {
 	cloudprovider.Interface
-	file string
+	file  string
+	apply string // a command that has what the file says done; empty where its reader looks at it each time
 
 	mu        sync.Mutex
 	next      map[v1.IPFamily]netip.Addr
@@ -132,12 +134,18 @@ func (c *cloud) write() error {
 	if err == nil {
 		err = os.Rename(c.file+".new", c.file)
 	}
+	if err == nil && c.apply != "" {
+		cmd := exec.Command("sh", "-c", c.apply)
+		cmd.Stdout, cmd.Stderr = os.Stderr, os.Stderr
+		err = cmd.Run()
+	}
 	return err
 }
 
 func run() error {
 	kubeconfig := flag.String("kubeconfig", "", "how the API server is reached")
 	file := flag.String("load-balancers", "", "the file that says which load balancers there are")
+	apply := flag.String("apply", "", "a command that is run after each change of the file, before the change counts as done")
 	four, six := flag.String("first-ipv4", "", "the first address"), flag.String("first-ipv6", "", "the first address")
 	flag.Parse()
 	config, err := clientcmd.BuildConfigFromFlags("", *kubeconfig)
@@ -149,7 +157,7 @@ func run() error {
 	if err != nil {
 		return err
 	}
-	c := &cloud{file: *file, balancers: map[types.UID]*balancer{}, next: map[v1.IPFamily]netip.Addr{
+	c := &cloud{file: *file, apply: *apply, balancers: map[types.UID]*balancer{}, next: map[v1.IPFamily]netip.Addr{
 		v1.IPv4Protocol: netip.MustParseAddr(*four), v1.IPv6Protocol: netip.MustParseAddr(*six),
 	}}
 	ctx := context.Background()

@@ -9,6 +9,8 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -84,6 +86,36 @@ func withoutBalancer(pods ...candidate.Pod) check.Want {
 	want := notBy(pods...)
 	want.Silent = false
 	return want
+}
+
+// nodesOfBalancers returns a node that can be excluded from load balancers, and others that they use. The former is one of the check's own where there can be one. A
+// cluster has none: there it is a shared one, for as long as the check takes.
+func nodesOfBalancers(ctx context.Context, net *check.Network) (own string, others []string) {
+	ginkgo.GinkgoHelper()
+	if net.Has(spec.ProxyConfiguration) {
+		return net.AddNode(ctx, candidate.ProxyConfiguration{}).Name, []string{net.Node(0), net.Node(1), net.Node(2)}
+	}
+	for _, node := range net.Nodes() {
+		object, err := net.Client().CoreV1().Nodes().Get(ctx, node.Name, metav1.GetOptions{})
+		check.Must(err)
+		if _, excluded := object.Labels[corev1.LabelNodeExcludeBalancers]; !excluded { // as control planes are
+			others = append(others, node.Name)
+		}
+	}
+	if len(others) < 2 {
+		ginkgo.Skip("fewer than two nodes are used by load balancers")
+	}
+	own, others = others[0], others[1:]
+	if err := excludeNode(ctx, net, own, `null`); apierrors.IsForbidden(err) {
+		ginkgo.Skip("it labels a node, which the user of this run may not: grant patch on nodes")
+	}
+	return own, others
+}
+
+// excludeNode sets the label that excludes a node from load balancers, or, with null, takes it away.
+func excludeNode(ctx context.Context, net *check.Network, node, value string) error {
+	patch := `{"metadata":{"labels":{"` + corev1.LabelNodeExcludeBalancers + `":` + value + `}}}`
+	return candidate.Patch(ctx, net.Client().CoreV1().Nodes(), node, types.MergePatchType, patch)
 }
 
 var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
@@ -165,18 +197,20 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 	check.It(spec.ProxyLoadBalancerNodeExclusion, "leaves nodes out that are excluded from load balancers", check.Long(), check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.LoadBalancers, serviceController)
-			own := net.AddNode(ctx, candidate.ProxyConfiguration{}).Name
-			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2), own)
-			others := pods[:3]
+			own, nodes := nodesOfBalancers(ctx, net)
+			pods := net.Backends(ctx, "app", append(nodes, own)...)
+			others := pods[:len(nodes)]
 			svc := net.Expose(ctx, ofBalancers("app", externalLocal)) // each node serves its own pod
 			addresses := balancerOf(ctx, net, svc, nil)
 			all := throughBalancer(addresses, check.AnsweredByEach(pods...))
 			check.Deciding(func() { net.ExpectWithin(ctx, "its load balancer is made", balancersBound, all...) }, spec.ProxyLoadBalancerCreated)
 			label := func(value string) {
 				ginkgo.GinkgoHelper()
-				patch := `{"metadata":{"labels":{"` + corev1.LabelNodeExcludeBalancers + `":` + value + `}}}`
-				check.Must(candidate.Patch(ctx, net.Client().CoreV1().Nodes(), own, types.MergePatchType, patch))
+				check.Must(excludeNode(ctx, net, own, value))
 			}
+			ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { // the node may be one that others use
+				_ = excludeNode(context.WithoutCancel(ctx), net, own, `null`)
+			})
 			check.Deciding(func() {
 				label(`""`)
 				net.ExpectWithin(ctx, "a node is excluded from load balancers", balancersBound, throughBalancer(addresses, exactlyBy(len(pods), others...))...)
