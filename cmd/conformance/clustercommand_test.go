@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
+
 	"github.com/service-conformance/conformance/framework/report"
 )
 
@@ -190,13 +192,7 @@ func (m *madeByCommands) started(until string, more ...string) (*exec.Cmd, *byte
 	if err := cmd.Start(); err != nil {
 		m.t.Fatal(err)
 	}
-	for matches := 0; matches == 0; time.Sleep(time.Millisecond) {
-		found, err := filepath.Glob(filepath.Join(m.dir, until))
-		if err != nil {
-			m.t.Fatal(err)
-		}
-		matches = len(found)
-	}
+	gomega.NewWithT(m.t).Eventually(func() ([]string, error) { return filepath.Glob(filepath.Join(m.dir, until)) }).WithTimeout(time.Minute).ShouldNot(gomega.BeEmpty(), "files %s", until)
 	return cmd, said
 }
 
@@ -235,16 +231,10 @@ func TestCleanupTearsDownTheClusterOfAKilledRun(t *testing.T) {
 	if code != 0 || !strings.Contains(stderr, "its teardown command is called") || !strings.Contains(stdout, "folder "+m.temp) {
 		t.Errorf("exit code %d\n%s%s", code, stdout, stderr)
 	}
-	for left := 1; left > 0; time.Sleep(time.Millisecond) { // of the process that judged, which ends when it notices
-		files, err := os.ReadDir(m.temp)
-		if err != nil {
-			t.Fatal(err)
-		}
-		left = len(files)
-		if left > 0 {
-			_, _, _ = conformanceWith(t, t.TempDir(), m.env(), "cleanup")
-		}
-	}
+	gomega.NewWithT(t).Eventually(func() ([]os.DirEntry, error) { // the process that judged ends when it notices
+		_, _, _ = conformanceWith(t, t.TempDir(), m.env(), "cleanup")
+		return os.ReadDir(m.temp)
+	}).WithTimeout(time.Minute).Should(gomega.BeEmpty(), "what is left")
 	m.leavesNothing(1)
 }
 

@@ -33,6 +33,10 @@ func (n *Network) controlPace(ctx context.Context, within time.Duration, cases [
 	}
 	name := n.Name("pace")
 	pod := n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: name}, Node: n.elsewhere(Host(behind[0])), Labels: map[string]string{"app": name}})
+	clients := make([]candidate.Client, len(behind)) // in pods: not every implementation serves the processes of a node
+	for i, node := range behind {
+		clients[i] = n.ClientPod(ctx, node)
+	}
 	watch, pause := startStopwatch(), n.Patiently(pollInterval)
 	defer watch.stop()
 	svc := n.Expose(ctx, Service(name, WithPorts(Port("", corev1.ProtocolTCP, plainPort, BackendPort))))
@@ -42,8 +46,8 @@ func (n *Network) controlPace(ctx context.Context, within time.Duration, cases [
 	}
 	for {
 		probes := make([]candidate.Probe, len(behind))
-		for i, node := range behind {
-			probes[i] = candidate.Probe{From: Host(node), To: netip.AddrPortFrom(address, plainPort), Protocol: corev1.ProtocolTCP, Count: 1}
+		for i, client := range clients {
+			probes[i] = candidate.Probe{From: client, To: netip.AddrPortFrom(address, plainPort), Protocol: corev1.ProtocolTCP, Count: 1}
 		}
 		var still []string
 		for i, o := range n.send(ctx, probes...) {

@@ -22,10 +22,11 @@ var _ = ginkgo.Describe("the pace of nodes", func() {
 		net.virtual = false
 		script.virtualIPs = []string{plain.Addr().String()}
 		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			sender, _, _ := strings.Cut(p.From.Pod.Name, "-client-") // the pod that was lent is called by its node
 			switch {
 			case p.To == vip && (p.From.Node != last || demand()):
 				return by("backend")
-			case p.To == plain && follows(p.From.Node):
+			case p.To == plain && follows(sender):
 				for _, pod := range script.pods {
 					if strings.HasPrefix(pod.Name, "pace") {
 						return candidate.Outcome{Result: candidate.Answered, Pod: pod.PodName, PodPort: BackendPort}

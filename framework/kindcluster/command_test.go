@@ -17,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/onsi/gomega"
 	"k8s.io/client-go/tools/clientcmd"
 )
 
@@ -144,17 +145,14 @@ func TestCommandThatIsInterruptedEndsAndIsTornDown(t *testing.T) {
 			c, dir := commanded(t, heeds+"sleep 1000 & echo $! >$D/pid.new; mv $D/pid.new $D/pid; wait; sleep 1000")
 			ctx, cancel := context.WithCancel(t.Context())
 			go func() {
-				for _, err := os.Stat(filepath.Join(dir, "pid")); err != nil; _, err = os.Stat(filepath.Join(dir, "pid")) {
-					time.Sleep(time.Millisecond)
-				}
-				cancel()
+				defer cancel()
+				gomega.NewWithT(t).Eventually(filepath.Join(dir, "pid")).WithTimeout(time.Minute).Should(gomega.BeAnExistingFile())
 			}()
 			_, err := CreateByCommand(ctx, c, "", fits)
 			if !errors.Is(err, context.Canceled) || gone(t, dir) != 1 {
 				t.Errorf("error %v, the teardown was called %d times", err, gone(t, dir))
 			}
-			for pid := pidIn(t, dir); running(pid); time.Sleep(time.Millisecond) { // until whoever inherited it has noticed
-			}
+			gomega.NewWithT(t).Eventually(running).WithArguments(pidIn(t, dir)).WithTimeout(time.Minute).Should(gomega.BeFalse(), "the process is there") // who inherited it has to notice
 			demandRecord(t, c.Folder, 0)
 		})
 	}

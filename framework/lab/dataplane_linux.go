@@ -113,7 +113,9 @@ func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
 	if w.fabric, err = network.NewFabric(); err != nil {
 		return nil, err
 	}
-	w.fabric.NodeCgroups = l.proxy.Command != ""                         // kube-proxy hangs nothing on cgroups
+	if l.proxy.Command != "" { // kube-proxy hangs nothing on cgroups
+		w.fabric.NodeCgroups = true
+	}
 	if _, err := w.fabric.Surround(l.surroundings, w.path); err != nil { // a machine without either program runs a proxy that needs none: it says so less often
 		return nil, err
 	}
