@@ -1,0 +1,61 @@
+// Package rule says what the reference is made of. A rule is a named value that cites its requirements and does one thing.
+//
+// A package of the reference holds its rules in a book. A fault is an edit of the book before it is used: it replaces a rule,
+// wraps it, switches it off, or changes the order of a list. So a rule reads as the specification does, and no rule knows a fault.
+package rule
+
+import (
+	"slices"
+
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// Rule is one rule of the specification. F is the type of the function that applies it. A Rule is edited before its book is
+// used, and is read only afterwards: it is then safe for concurrent use.
+type Rule[F any] struct {
+	// Name says what the rule does, in kebab-case, such as "port-names-unique". It is unique in its book.
+	Name string
+	// Cites are the requirements that the rule follows; never empty.
+	Cites []spec.ID
+	// Do applies the rule.
+	Do F
+}
+
+// New makes a rule.
+func New[F any](name string, do F, cites ...spec.ID) Rule[F] {
+	return Rule[F]{Name: name, Cites: cites, Do: do}
+}
+
+// Replace makes the rule do something else.
+func (r *Rule[F]) Replace(do F) { r.Do = do }
+
+// Wrap makes the rule do what around makes of it.
+func (r *Rule[F]) Wrap(around func(right F) F) { r.Do = around(r.Do) }
+
+// Remove returns list without the rule of that name. It panics where there is none: a fault that edits nothing is a programming error.
+func Remove[F any](list []Rule[F], name string) []Rule[F] {
+	i := index(list, name)
+	return slices.Delete(slices.Clone(list), i, i+1)
+}
+
+// Find returns the rule of that name, to be edited. It panics where there is none.
+func Find[F any](list []Rule[F], name string) *Rule[F] { return &list[index(list, name)] }
+
+func index[F any](list []Rule[F], name string) int {
+	i := slices.IndexFunc(list, func(r Rule[F]) bool { return r.Name == name })
+	if i < 0 {
+		panic("there is no rule " + name)
+	}
+	return i
+}
+
+// Entry is what a book tells of a rule, for people.
+type Entry struct {
+	// Name of the rule.
+	Name string
+	// Cites are the requirements that it follows.
+	Cites []spec.ID
+}
+
+// Entry returns what is told of the rule.
+func (r Rule[F]) Entry() Entry { return Entry{Name: r.Name, Cites: r.Cites} }
