@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 
 	"github.com/google/go-containerregistry/pkg/name"
@@ -14,6 +13,7 @@ import (
 	"github.com/service-conformance/conformance/framework/agent/embedded"
 	"github.com/service-conformance/conformance/framework/agent/image"
 	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 func newImage() *cobra.Command {
@@ -150,23 +150,13 @@ func (f *imageFlags) withImages(use func(images []v1.Image, platforms string) er
 }
 
 // writeImage writes an archive, whole or not at all, and returns its size in bytes.
-func writeImage(path, tag string, images []v1.Image) (size int64, err error) {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
+func writeImage(path, tag string, images []v1.Image) (int64, error) {
+	if err := wholefile.Stream(path, 0o644, func(w io.Writer) error { return image.WriteArchive(w, tag, images) }); err != nil {
+		return 0, err
+	}
+	written, err := os.Stat(path)
 	if err != nil {
 		return 0, err
 	}
-	defer os.Remove(file.Name())
-	if err = image.WriteArchive(file, tag, images); err == nil {
-		err = file.Chmod(0o644)
-	}
-	if err == nil {
-		size, err = file.Seek(0, io.SeekCurrent)
-	}
-	if closed := file.Close(); err == nil {
-		err = closed
-	}
-	if err != nil {
-		return 0, err
-	}
-	return size, os.Rename(file.Name(), path)
+	return written.Size(), nil
 }

@@ -16,6 +16,8 @@ import (
 
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // Command is the Provider of a cluster that a command of the user's makes and another one removes. Both are lines of a shell, in which {name} and {service-cidr}
@@ -228,9 +230,5 @@ func (c *Command) record() error {
 	if err != nil {
 		return err
 	}
-	unfinished := c.file(recordSuffix + ".new")
-	if err := os.WriteFile(unfinished, text, 0o600); err != nil {
-		return err
-	}
-	return os.Rename(unfinished, c.file(recordSuffix))
+	return wholefile.Write(c.file(recordSuffix), text, 0o600)
 }

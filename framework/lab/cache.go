@@ -14,6 +14,8 @@ import (
 	"runtime"
 	"slices"
 	"sync"
+
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // manifestFile names the file beside cached binaries that says what they are.
@@ -104,7 +106,7 @@ func writeManifest(dir string, m manifest, components []Component) error {
 	if err != nil {
 		return err
 	}
-	return writeFileAtomically(filepath.Join(dir, manifestFile), append(b, '\n'), 0o644) // others may be reading it
+	return wholefile.Write(filepath.Join(dir, manifestFile), append(b, '\n'), 0o644) // others may be reading it
 }
 
 // readManifest returns the manifest of a folder of the cache: errNotCached if there is none, a *corruptError

@@ -20,6 +20,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/candidate/remote"
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // control is what other processes of the same user can ask of a lab that stays: to be judged, and to start a proxy anew. They ask by a socket in the folder of the lab, which
@@ -71,7 +72,7 @@ func (c *control) writeDied() {
 		return
 	}
 	lines := slices.Sorted(maps.Values(c.died))
-	if err := writeFileAtomically(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
+	if err := wholefile.Write(path, []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {
 		fmt.Fprintln(os.Stderr, "write down what has ended:", err)
 	}
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/lab/network"
 	"github.com/service-conformance/conformance/framework/traffic"
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // sharedZones are the zones of the nodes that all checks share, one for each node.
@@ -171,7 +172,7 @@ func (w *world) connect() error {
 		return err
 	}
 	w.kubeconfig = w.lab.dir.file("nodes.kubeconfig")
-	return writeFileAtomically(w.kubeconfig, content, 0o600)
+	return wholefile.Write(w.kubeconfig, content, 0o600)
 }
 
 // startControllers runs these controllers and no others.

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // place is a network namespace of a running lab that a shell can be opened in.
@@ -30,7 +32,7 @@ func writePlaces(d *runDir, places []place) error {
 	if err != nil {
 		return err
 	}
-	return writeFileAtomically(d.file(placesFile), append(b, '\n'), 0o600)
+	return wholefile.Write(d.file(placesFile), append(b, '\n'), 0o600)
 }
 
 func readPlaces(dir string) ([]place, error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/scratch"
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 const (
@@ -179,28 +180,13 @@ func (d *runDir) write() error {
 	if err != nil {
 		return err
 	}
-	return writeFileAtomically(d.file(recordFile), append(b, '\n'), 0o600)
+	return wholefile.Write(d.file(recordFile), append(b, '\n'), 0o600)
 }
 
 // remove deletes the folder.
 func (d *runDir) remove() error {
 	live.Delete(d)
 	return os.RemoveAll(d.path)
-}
-
-// writeFileAtomically writes a file so that readers see either the old content or the whole new one.
-func writeFileAtomically(path string, content []byte, mode os.FileMode) error {
-	f, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(f.Name()) // gone already if all went well
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Chmod(mode), f.Close())
-	if err != nil {
-		return err
-	}
-	return os.Rename(f.Name(), path)
 }
 
 // Sweep removes the folders, and ends the processes, that killed runs of this user left behind, and returns the paths of the folders.

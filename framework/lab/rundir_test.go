@@ -117,19 +117,3 @@ func TestRunDirRecordsItsProcesses(t *testing.T) {
 		t.Error("the folder is still there")
 	}
 }
-
-func TestWriteFileAtomicallyReplaces(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	for _, content := range []string{"one", "two"} {
-		must(t, writeFileAtomically(path, []byte(content), 0o600))
-		if b, _ := os.ReadFile(path); string(b) != content {
-			t.Errorf("content %q, want %q", b, content)
-		}
-	}
-	if info, err := os.Stat(path); err != nil || !onWindows() && info.Mode().Perm() != 0o600 {
-		t.Errorf("mode %v, %v", info.Mode(), err)
-	}
-	if entries, _ := os.ReadDir(filepath.Dir(path)); len(entries) != 1 {
-		t.Errorf("%d files beside it", len(entries)-1)
-	}
-}

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // serviceCIDRController holds a ServiceCIDR that is being deleted while addresses depend on it.
@@ -24,7 +26,7 @@ func (s *apiServer) startServiceCIDRController(ctx context.Context) (_ *process,
 		return nil, err
 	}
 	kubeconfig := filepath.Join(s.home, "controller.kubeconfig")
-	if err := writeFileAtomically(kubeconfig, content, 0o600); err != nil {
+	if err := wholefile.Write(kubeconfig, content, 0o600); err != nil {
 		return nil, err
 	}
 	p, err := startProcess(controllerManager(s.binaries, kubeconfig, serviceCIDRController, s.home+"-controller.log"))

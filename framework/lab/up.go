@@ -16,6 +16,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/scratch"
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // UpOptions say what Up leaves running.
@@ -265,7 +266,7 @@ func writeKubeconfig(run *Running, a candidate.Access) error {
 	if err != nil {
 		return err
 	}
-	if err := writeFileAtomically(run.Kubeconfig, content, 0o600); err != nil {
+	if err := wholefile.Write(run.Kubeconfig, content, 0o600); err != nil {
 		return fmt.Errorf("write the kubeconfig: %w", err)
 	}
 	return nil
@@ -276,7 +277,7 @@ func (s state) write(run *Running) error {
 	if err != nil {
 		return err
 	}
-	return writeFileAtomically(s.file(), append(content, '\n'), 0o600)
+	return wholefile.Write(s.file(), append(content, '\n'), 0o600)
 }
 
 // Down stops what Up has started under a name and removes every trace of it. It returns what was running, nil if nothing was.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/scratch"
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // Names of the files in a report folder.
@@ -123,7 +124,7 @@ func (f *Folder) Finish(r *Report) ([]string, error) {
 		return paths, err
 	}
 	path := filepath.Join(f.dir, JSONFile)
-	if err := writeWhole(path, append(data, '\n')); err != nil {
+	if err := wholefile.Write(path, append(data, '\n'), 0o644); err != nil {
 		return paths, fmt.Errorf("write report: %w", err)
 	}
 	f.partial.Close()
@@ -143,29 +144,10 @@ func (r *Report) WriteFaces(dir string, faces ...Face) (paths []string, err erro
 	}
 	for i, face := range faces {
 		path := filepath.Join(dir, face.File)
-		if err := writeWhole(path, rendered[i]); err != nil {
+		if err := wholefile.Write(path, rendered[i], 0o644); err != nil {
 			return paths, fmt.Errorf("write report: %w", err)
 		}
 		paths = append(paths, path)
 	}
 	return paths, nil
-}
-
-// writeWhole replaces a file in one step.
-func writeWhole(path string, data []byte) error {
-	temporary, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name())
-	if _, err = temporary.Write(data); err == nil {
-		err = temporary.Chmod(0o644)
-	}
-	if closeErr := temporary.Close(); err == nil {
-		err = closeErr
-	}
-	if err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
 }

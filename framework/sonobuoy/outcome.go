@@ -4,6 +4,8 @@ import (
 	"encoding/xml"
 	"io"
 	"path/filepath"
+
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // outcomeFile stands beside the JUnit file of the checks. Sonobuoy reads every XML file of the results.
@@ -55,7 +57,7 @@ func (r *Results) WriteOutcome(o Outcome) (path string, err error) {
 		s.Case.Output = o.Text
 	}
 	path = filepath.Join(r.ReportDir(), outcomeFile)
-	return path, write(path, func(w io.Writer) error {
+	return path, wholefile.Stream(path, worldReadable, func(w io.Writer) error {
 		if _, err := io.WriteString(w, xml.Header); err != nil {
 			return err
 		}

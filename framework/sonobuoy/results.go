@@ -12,6 +12,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
 // ResultsVariable names the shared folder; without it the folder is DefaultResultsDir.
@@ -26,6 +28,9 @@ const (
 	archiveFile = "conformance.tar.gz" // the aggregator unpacks what ends in .gz
 	reportDir   = "conformance"
 )
+
+// worldReadable is the mode of its files: the worker is another user.
+const worldReadable = 0o644
 
 // Results is the shared folder. The worker waits for the file "done" in it, and then sends the file that "done" names to the aggregator. How
 // the process of the plugin ends does not matter then; without "done" a failed one counts as an error of the plugin, five minutes later.
@@ -65,10 +70,10 @@ func (r *Results) ReportDir() string { return filepath.Join(r.dir, reportDir) }
 // plugin does: "done" appears when the archive is complete, with all that it says.
 func (r *Results) Submit(files ...string) (archive string, err error) {
 	archive = filepath.Join(r.dir, archiveFile)
-	if err := write(archive, func(w io.Writer) error { return pack(w, files) }); err != nil {
+	if err := wholefile.Stream(archive, worldReadable, func(w io.Writer) error { return pack(w, files) }); err != nil {
 		return "", fmt.Errorf("pack the results: %w", err)
 	}
-	if err := write(filepath.Join(r.dir, doneFile), func(w io.Writer) error {
+	if err := wholefile.Stream(filepath.Join(r.dir, doneFile), worldReadable, func(w io.Writer) error {
 		_, err := io.WriteString(w, archive)
 		return err
 	}); err != nil {
@@ -97,20 +102,4 @@ func pack(w io.Writer, files []string) error {
 		}
 	}
 	return errors.Join(packed.Close(), compressed.Close())
-}
-
-// write makes a file in one step, which every user can read: the worker is another one.
-func write(path string, content func(io.Writer) error) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(file.Name())
-	if err = content(file); err == nil {
-		err = file.Chmod(0o644)
-	}
-	if err = errors.Join(err, file.Close()); err != nil {
-		return err
-	}
-	return os.Rename(file.Name(), path)
 }
