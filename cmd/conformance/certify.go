@@ -30,8 +30,8 @@ func newCertify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "certify --implementation FILE",
 		Short: "judge all that an implementation claims, and write the bundle that its vendor submits",
-		Long: `Judge all that an implementation file claims, and write a bundle: the report with all its faces, the implementation file, logs, versions and SHA-256 sums,
-as a folder and as .tar.gz. Nothing can be left out, and only published lists excuse. The file must name organization, project, version, url and contact.
+		Long: `Judge all that an implementation file claims, and write a bundle, as a folder and as .tar.gz. The bundle holds the report in all its formats,
+the implementation file, logs, versions and SHA-256 sums. No check can be left out. Only published lists excuse a failure. The file must name organization, project, version, url and contact.
 ` + "`conformance report verify`" + ` verifies a bundle. Exit codes are those of run.`,
 		Example: `  conformance certify --implementation implementation.yaml --tier kind --out example-proxy-1.2.0
   conformance certify --implementation implementation.yaml --tier lab --proxy-command 'example-proxy --kubeconfig={kubeconfig}'`,

@@ -16,9 +16,14 @@ func newCleanup() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cleanup",
 		Short: "Remove what killed runs have left, on this machine and in a cluster",
-		Long: `Remove what runs that were killed have left. On this machine these are temporary folders of this user whose process is gone, processes of its labs, and clusters of tier
-kind, for which a Docker engine must answer, or of --cluster-command, whose teardown command is called; the next run removes them, too. In a cluster, if one is named, these are the namespaces that runs made, which carry the label service-conformance/run, and all that is in them.
-Nothing else is touched. Do not name a cluster while a run goes on there. It waits until the namespaces are gone, and exits with 70 if one is left, or if something on this machine is.`,
+		Long: `Remove what runs that were killed have left. The next run does the same on this machine.
+
+On this machine it removes this user's temporary folders whose process is gone, and the processes of their labs. It deletes clusters of tier
+kind, for which a Docker engine must answer. It calls the teardown command for clusters of --cluster-command.
+
+In a cluster, if you name one, it removes the namespaces with the label service-conformance/run, and all that is in them.
+It touches nothing else. Do not name a cluster while a run goes on there. The command waits until the namespaces are gone.
+It exits with 70 if something is left.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if timeout <= 0 {

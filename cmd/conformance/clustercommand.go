@@ -18,7 +18,7 @@ import (
 type clusterCommands struct{ create, teardown string }
 
 func (c *clusterCommands) register(flags *pflag.FlagSet) {
-	flags.StringVar(&c.create, "cluster-command", "", "command that makes the cluster of tier cluster and prints its kubeconfig, run by a shell, once for each --service-cidr; {name} and {service-cidr} are filled in")
+	flags.StringVar(&c.create, "cluster-command", "", "shell command that makes the cluster of tier cluster and prints its kubeconfig, once for each --service-cidr. {name} and {service-cidr} are filled in")
 	flags.StringVar(&c.teardown, "cluster-teardown-command", "", "command that removes what --cluster-command has made, or a part of it; placeholders as above")
 }
 

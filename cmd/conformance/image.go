@@ -34,8 +34,12 @@ func newImageBuild() *cobra.Command {
 		Use:   "build",
 		Short: "write an image to an archive; no container engine is needed",
 		Long: `Write an image that holds nothing but this program to an archive. It runs as an ordinary user. The program must be a static one for Linux.
---binary names another one, or one for each platform. --agent takes the agent that this program carries, for each platform that it has one for:
-all that the pods of checks of traffic need, at a tenth of the size. The image of one platform can be read by docker load,
+--binary names another one, or one for each platform.
+
+--agent takes the agent that this program carries, for each platform that it has one for. The pods of checks of traffic need no more.
+Such an image has a tenth of the size.
+
+The image of one platform can be read by docker load,
 kind load image-archive and ctr images import. That of several is an OCI image layout, for ctr images import and kind load image-archive.`,
 		Example: `  conformance image build --agent --output agent.tar
   kind load image-archive agent.tar`,

@@ -47,7 +47,7 @@ func (k *kindFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&k.nodeImage, "node-image", "", "image of the nodes of tier kind, of the Kubernetes version that is wanted (default kind's own)")
 	flags.StringArrayVar(&k.files, "kind-cluster", nil, "file that describes a kind cluster (fixtures/kind), instead of --service-cidr and --proxy-mode; repeat it for more")
 	flags.IntVar(&k.workers, "workers", defaultWorkers, "number of nodes of a kind cluster beside its control plane")
-	flags.IntVar(&k.alive, "kind-parallel", defaultAlive, "how many kind clusters there are at a time, fewer if the memory would not hold them: the next one is made while one is judged")
+	flags.IntVar(&k.alive, "kind-parallel", defaultAlive, "largest number of kind clusters at a time. Fewer are made if the memory would not hold them")
 	flags.BoolVar(&k.keep, "keep", false, "leave the clusters of tier kind or of --cluster-command, and print where their kubeconfigs are")
 	flags.StringVar(&k.reuse, "reuse", "", "judge the kind cluster of this name, and leave it")
 }

@@ -43,9 +43,9 @@ func newLabRestartProxy() *cobra.Command {
 	var name string
 	cmd := &cobra.Command{
 		Use:   "restart-proxy NODE…",
-		Short: "start the proxy on nodes of a lab that is up anew",
-		Long: `End the proxy of each node that is named and start it anew, as the lab was told to start it, and wait until it serves. What it has done to the node stays
-meanwhile, as after a crash. Pods, Services and the API server go on. So whoever writes a proxy builds it, starts it anew and judges it:`,
+		Short: "restart the proxy on nodes of a lab that is up",
+		Long: `Restart the proxy on each node that you name, with the command that the lab has, and wait until it serves. What the proxy has done to the node
+stays meanwhile, as after a crash. Pods, Services and the API server go on. Use it while you write a proxy: build, restart, judge.`,
 		Example: `  conformance lab up --proxy-command './my-proxy --kubeconfig {kubeconfig} --node {node}'
   go build ./cmd/my-proxy && conformance lab restart-proxy node-1 node-2 node-3 && conformance run --tier lab --attach --focus proxy-tcp-forwarded`,
 		Args: func(_ *cobra.Command, args []string) error {

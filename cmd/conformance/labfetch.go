@@ -25,9 +25,9 @@ func newLabFetch() *cobra.Command {
 		Short: "download the released programs of Kubernetes, etcd and CoreDNS into the cache, instead of a build",
 		Long: `Download the released programs of Kubernetes (from dl.k8s.io), etcd and CoreDNS (from GitHub) into the cache, where "run --tier lab" and "lab up" find them.
 
-Every file is verified by its SHA-256 checksum before anything is put into the cache. An interrupted download continues with the next call. The variables
-HTTPS_PROXY and NO_PROXY are heeded. Nobody publishes the service controller, which makes load balancers: "lab build" builds it with Go; without it, checks
-of what makes load balancers do not apply.`,
+Every file is verified by its SHA-256 checksum before anything is put into the cache. An interrupted download continues with the next call. The command
+honours the variables HTTPS_PROXY and NO_PROXY. There is no release of the service controller, which makes load balancers. "lab build" builds it with Go.
+Without it, checks of what makes load balancers do not apply.`,
 		Example: `  conformance lab fetch && conformance run --tier lab
   conformance lab fetch --kubernetes-version v1.36.3
   conformance lab fetch --from https://mirror.example/k8s

@@ -11,8 +11,9 @@ func newLabShell() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "shell NODE|POD|NAMESPACE/POD|outside [-- COMMAND ARG…]",
 		Short: "open a shell on a node or in a pod of the lab that is up",
-		Long: `Open $SHELL, or run a command, in the network namespace of a node or a pod of the lab that is up; "outside" is a client outside of the
-cluster whose gateway is the first node. Programs and files are those of this machine; an ordinary user is root there, so that iptables, nft and ip work.
+		Long: `Open $SHELL, or run a command, in the network namespace of a node or a pod of the lab that is up.
+"outside" is a client outside of the cluster whose gateway is the first node. Programs and files are those of this machine.
+An ordinary user is root there, so that iptables, nft and ip work.
 KUBECONFIG works on the nodes. The exit code is that of the command.`,
 		Example: `  conformance lab shell node-1
   conformance lab shell node-2 -- nft list ruleset

@@ -19,16 +19,16 @@ func newLabUp() *cobra.Command {
 		Short: "start a lab that stays, and write a kubeconfig",
 		Long: `Start etcd, kube-apiserver, kube-controller-manager and nodes with a service proxy each, leave them running, and write a kubeconfig.
 
-Nodes and pods are network namespaces; ` + "`conformance lab shell`" + ` opens a shell in one. Each Pod that is created gets a node (spec.nodeName, else one
-that its node selector allows, each in turn), an address, and a backend that answers over TCP and UDP who it is and from which address it was asked, on the
-ports that its containers name, or on 80 and 8080 if they name none. Images and commands mean nothing. Pods are ready from the start; readiness
-follows what is written into their status (kubectl patch pod NAME --subresource=status …). A deleted pod answers until its grace
+Nodes and pods are network namespaces; ` + "`conformance lab shell`" + ` opens a shell in one. Each Pod that is created gets a node, an address and a backend.
+The node is spec.nodeName, or one that its node selector allows, each in turn. The backend answers over TCP and UDP with its name and the client's address.
+It listens on the ports that the containers name, or on 80 and 8080 if they name none. Images and commands mean nothing. Pods are ready from the start.
+Readiness follows what is written into their status (kubectl patch pod NAME --subresource=status …). A deleted pod answers until its grace
 period is over. Deployments, ReplicaSets and StatefulSets work. Nodes and pods ask the cluster DNS. Pods have no logs, and kubectl exec and port-forward do not
 work: ` + "`conformance lab shell POD`" + ` runs a command in a pod.
 
 ` + "`conformance run --tier lab --attach`" + ` judges the lab as often as wanted; ` + "`conformance lab restart-proxy NODE`" + ` starts the proxy of a node anew.
 
-Where this machine lets this user have no network namespaces, the control plane runs alone, as with --nodes 0, unless nodes or a proxy were asked for.`,
+Where this user may have no network namespaces, the control plane runs alone, as with --nodes 0. If you asked for nodes or a proxy, the command fails.`,
 		Example: `  conformance lab up --kubeconfig kc
   kubectl --kubeconfig kc create deployment web --image=any --replicas=3
   kubectl --kubeconfig kc expose deployment web --port 80 --target-port 8080

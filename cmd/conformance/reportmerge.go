@@ -17,8 +17,8 @@ func newReportMerge() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "merge SHARD... --out FOLDER",
 		Short: "join the reports of all shards of a run (run --shard) into the one that the run has undivided",
-		Long: `Join the reports of all shards of a run (run --shard) into the one that the run has if it is not divided. A SHARD is a folder of a run, or a report.json.
-All shards must be there, whole, and of one run: the same suite, flags, candidate and seed. The exit code is that of the run.`,
+		Long: `Join the reports of all shards of a run (run --shard). The result is the report of the undivided run. A SHARD is a folder of a run, or a report.json.
+All shards must be there and complete. They must be of one run: same suite, flags, candidate and seed. The exit code is that of the run.`,
 		Example: `  conformance run --shard 1/2 --report-dir part-1    # on one machine
   conformance run --shard 2/2 --report-dir part-2    # on another one
   conformance report merge part-1 part-2 --out conformance-report`,

@@ -17,9 +17,11 @@ func newReportVerify() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "verify BUNDLE...",
 		Short: "verify bundles that `conformance certify` has made: sums, schema, verdicts, completeness",
-		Long: `Verify bundles that ` + "`conformance certify`" + ` has made, as folders or .tar.gz: every file has its digest, the report follows its schema, each verdict
-follows from its check and the summary from the verdicts, nothing claimed was left out, and the catalogue is that of this program or a published one. One
-line tells each finding. A note tells what only the program that made the bundle can verify: its faces, and what belongs to an older catalogue. Exit code 0: sound, whatever the verdict on the implementation; 1: there are findings.`,
+		Long: `Verify bundles that ` + "`conformance certify`" + ` has made, as folders or .tar.gz. Every file must have its digest, and the report must follow its schema. Each verdict
+must follow from its check, and the summary from the verdicts. No claimed requirement may be left out. The catalogue must be that of this program or a
+published one. One line tells each finding. A note tells what only the program that made the bundle can verify.
+
+Exit codes: 0 the bundle is sound, whatever the verdict on the implementation; 1 there are findings.`,
 		Example: `  conformance report verify example-proxy-1.2.0.tar.gz
   conformance report verify submitted/ --against repeated/`,
 		Args: func(_ *cobra.Command, args []string) error {

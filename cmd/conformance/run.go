@@ -56,8 +56,12 @@ func newRun() *cobra.Command {
 		Short: "judge a candidate",
 		Long: `Judge a candidate with the checks of the suites.
 
-Exit codes: 0 every applicable MUST is conformant or a known deviation, 1 one is not (or an expected failure passed),
-2 nothing is non-conformant but something is unknown or the run was interrupted, 64 wrong usage or configuration, 70 the harness itself broke.`,
+Exit codes:
+  0   every applicable MUST is conformant or a known deviation
+  1   a MUST is not met, or an expected failure passed
+  2   nothing is non-conformant, but something is unknown or the run was interrupted
+  64  wrong usage or configuration
+  70  the harness itself broke`,
 		Example: `  conformance run
   conformance run --focus 'alloc-*' --service-cidr 10.96.0.0/24
   conformance run --tier lab --kubernetes-version v1.36.3 --report-dir out
@@ -91,15 +95,15 @@ func (f *runFlags) registerSelection(flags *pflag.FlagSet) {
 	flags.StringSliceVar(&f.profiles, "profile", nil, "profiles that the candidate claims: core, kubernetes-api, kube-proxy and its modes, and optional features (default all)")
 	flags.StringArrayVar(&f.ServiceCIDRs, "service-cidr", nil, "Service ranges to run on instead of the matrix; two joined by a comma are dual stack")
 	flags.BoolVar(&f.Slow, "slow", false, "also run slow checks, which are not decided otherwise: fill a /16, serve a thousand Services of ten endpoints")
-	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default 1 on the reference, 12 on a lab with traffic (6 in user-mode-linux), 8 on a cluster with traffic, 4 elsewhere)")
+	flags.IntVar(&f.parallel, "parallel", 0, "number of worker processes (default: reference 1, lab with traffic 12 or 6 in user-mode-linux, cluster with traffic 8, else 4)")
 	flags.StringVar(&f.reportDir, "report-dir", "conformance-report", "folder for report.json, report.html, report.md, report.yaml, junit_01.xml and logs")
 	flags.StringVar(&f.metrics, "metrics", "", "also write verdicts and times to this file, as OpenMetrics text for Prometheus")
 	flags.BoolVar(&f.printReport, "print-report", false, "also print report.json, on one line that begins with {\"schemaVersion\": for a pod, whose files are gone when it ends")
 	flags.StringVar(&f.expectations, "expectations", "", "file of known deviations (default: the published list for the candidate); \"none\" uses no list")
 	flags.BoolVar(&f.strict, "strict", false, "excuse nothing: known deviations count as failures, as with --expectations none")
-	flags.StringVar(&f.declared, "implementation", "", "file in which an implementation says which features it claims and what it does where the specification leaves room (fixtures/implementation.example.yaml)")
+	flags.StringVar(&f.declared, "implementation", "", "file with the features that an implementation claims, and its choices where the specification leaves room (fixtures/implementation.example.yaml)")
 	flags.Int64Var(&f.seed, "seed", 0, "seed of random choices (default: a new one, printed; with --shard 1, for all shards of a run have the same)")
-	flags.StringVar(&f.shard, "shard", "", "judge one part of the checks: 2/3 is the second of three, whose reports `conformance report merge` joins; index/3 is for the pods of an indexed Job, which have their number in "+completionIndex)
+	flags.StringVar(&f.shard, "shard", "", "judge one `part` of the checks: 2/3 is the second of three (conformance report merge joins the reports). index/3 takes the number from "+completionIndex+", as pods of an indexed Job have it")
 }
 
 // runOrSay runs, and makes a report that nothing was judged where the run is interrupted before it begins.

@@ -40,11 +40,11 @@ func newSelftest() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "selftest",
 		Short: "run the checks against every fault and print the score card",
-		Long: `Start the reference once with every deliberate bug, run all suites, and show which requirements turn red: those that the
-fault names, and others. What goes back to a red requirement is blocked, not red. Then start it without each optional
-feature: what is not claimed may turn nothing red, what is claimed nothing of other features.
-It fails if a fault is caught by no check of a requirement that the fault names, if the faultless reference is not
-conformant, if a check is never seen to fail, or if faults name too few of the requirements that they turn red.`,
+		Long: `Start the reference once with every deliberate bug, run all suites, and show which requirements turn red. What goes back to a red requirement
+is blocked, not red. Then start the reference without each optional feature: nothing may turn red.
+
+It fails if no check of a requirement that a fault names catches the fault. It fails if the reference without faults is not conformant, or if
+a check never fails. It fails if faults name too few of the requirements that they turn red.`,
 		Example: `  conformance selftest
   conformance selftest --fault lower-band-first,no-affinity
   conformance selftest --write docs/scorecard.md`,

@@ -51,7 +51,7 @@ func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.binDir, "kubernetes-bin-dir", "", "folder with kube-apiserver and etcd for the lab (default: fetched by conformance lab fetch, or built from Go modules, once)")
 	registerProxy(flags, &f.proxy)
 	registerServers(flags, &f.servers)
-	flags.StringVar(&f.around, "surroundings", "", "what the network around the nodes of the lab does with addresses that nobody has: unreachable, silent, resetting or accepting (default unreachable); verdicts must not depend on it")
+	flags.StringVar(&f.around, "surroundings", "", "what the network around the lab does with unused addresses: unreachable, silent, resetting or accepting (default unreachable). Verdicts must not depend on it")
 	flags.StringVar(&f.attach, "attach", "", "judge the lab of this name that is up (conformance lab up), for --tier lab; --attach alone means the one without a name")
 	flags.Lookup("attach").NoOptDefVal = lab.DefaultName
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default in a pod: its service account)")
@@ -138,18 +138,18 @@ func inPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
 // registerProxy adds the flags that choose what runs on the nodes of the lab.
 func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
 	flags.StringVar(&o.Mode, "proxy-mode", "", "mode of kube-proxy: iptables, nftables or ipvs (default iptables)")
-	flags.StringVar(&o.Command, "proxy-command", "", "program to run on each node of the lab instead of kube-proxy, by a shell; {kubeconfig}, {node}, {pod-cidr} and {cgroup} (a folder; empty where a node can have none) are filled in")
+	flags.StringVar(&o.Command, "proxy-command", "", "shell command that runs on each node of the lab instead of kube-proxy. {kubeconfig}, {node}, {pod-cidr} and {cgroup} (a folder, or empty) are filled in")
 	flags.StringVar(&o.Ready, "proxy-ready", "", "command that succeeds on a node of the lab once the proxy of --proxy-command serves there; checks begin then; placeholders as above")
 	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
 	flags.StringVar(&o.Teardown, "node-teardown", "", "command to run on each node of the lab after its proxy was stopped, if the one before succeeded; placeholders as above")
-	flags.StringVar(&o.PodSetup, "pod-setup", "", "command to run on its node for each pod of the lab before the pod is used, as a CNI plugin is called; also {pod-interface}, the node's end of the cable")
+	flags.StringVar(&o.PodSetup, "pod-setup", "", "command to run on its node for each pod of the lab before its first use, as a CNI plugin is called. {pod-interface} is the node's end of the cable")
 	flags.StringVar(&o.PodTeardown, "pod-teardown", "", "command to run on its node for each pod of the lab before the pod goes; placeholders as for --pod-setup")
 }
 
 // registerServers adds the flags that replace what the lab stores in and serves the API with.
 func registerServers(flags *pflag.FlagSet, o *lab.ServerOptions) {
-	flags.StringVar(&o.EtcdCommand, "etcd-command", "", "program to run in the lab instead of etcd, by a shell; {endpoint} (the URL to listen on) and {data} (a folder) are filled in")
-	flags.StringVar(&o.APIServerCommand, "kube-apiserver-command", "", "program to run in the lab instead of kube-apiserver, by a shell; it is given the flags of kube-apiserver and must answer --version")
+	flags.StringVar(&o.EtcdCommand, "etcd-command", "", "shell command that runs in the lab instead of etcd. {endpoint} (the URL to listen on) and {data} (a folder) are filled in")
+	flags.StringVar(&o.APIServerCommand, "kube-apiserver-command", "", "shell command that runs in the lab instead of kube-apiserver. It is given the flags of kube-apiserver and must answer --version")
 	flags.StringArrayVar(&o.APIServerFlags, "kube-apiserver-flag", nil, "further flag of the lab's API servers, such as --kube-apiserver-flag=--enable-admission-plugins=DenyServiceExternalIPs; may be repeated")
 }
 

@@ -111,7 +111,7 @@ func writeOverview(b *strings.Builder, sections []section, checked func(ID) []st
 
 func (c *Catalogue) writeRequirement(b *strings.Builder, r *Requirement, checks []string) {
 	fmt.Fprintf(b, "\n### %s\n\n**%s** %s\n\n", r.ID, r.Level, escape(r.Statement))
-	item := func(label, text string) { fmt.Fprintf(b, "- %s: %s\n", label, text) }
+	item := func(label, text string) { fmt.Fprintf(b, "- **%s.** %s\n", label, text) }
 	var sources []string
 	for _, s := range r.Sources {
 		sources = append(sources, c.sourceLink(s))
@@ -130,10 +130,10 @@ func (c *Catalogue) writeRequirement(b *strings.Builder, r *Requirement, checks 
 		item("Needs", strings.Join(needs, ", "))
 	}
 	for _, check := range checks {
-		item("Check", escape(check))
+		item("Check", "`"+check+"`")
 	}
 	for _, f := range r.BuildsOn {
-		item("A check of this requirement builds on", fmt.Sprintf("[%s](#%s): %s", f.ID, f.ID, escape(f.Because)))
+		item("A check of this requirement builds on", fmt.Sprintf("[%s](#%s). %s", f.ID, f.ID, escape(f.Because)))
 	}
 	if r.Unchecked != "" {
 		item("No check", escape(r.Unchecked))
@@ -146,11 +146,10 @@ func (c *Catalogue) writeRequirement(b *strings.Builder, r *Requirement, checks 
 		if d.Versions != "" {
 			who += " `" + d.Versions + "`"
 		}
-		where := ""
+		item("Deviation of "+who, escape(d.Behavior))
 		if d.Source != "" {
-			where = fmt.Sprintf(" (%s)", d.Source)
+			item("Source of that deviation", escape(d.Source))
 		}
-		item("Deviation of "+who, escape(d.Behavior+where))
 	}
 }
 

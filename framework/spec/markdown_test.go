@@ -48,15 +48,16 @@ func TestMarkdownRequirement(t *testing.T) {
 
 **MUST** The first thing holds.
 
-- Source: [page#the-part](https://example.com/page/#the-part), [fields](https://example.com/fields/)
-- Basis: document
-- Profile: core
-- Kubernetes: ` + "`>=1.31 <1.36`" + `
-- Needs: data-plane, ipvs
-- Check: sees it
-- Check: sees it twice
-- Note: read so
-- Deviation of someone ` + "`>=1.33`" + `: does not (file.go line 7)
+- **Source.** [page#the-part](https://example.com/page/#the-part), [fields](https://example.com/fields/)
+- **Basis.** document
+- **Profile.** core
+- **Kubernetes.** ` + "`>=1.31 <1.36`" + `
+- **Needs.** data-plane, ipvs
+- **Check.** ` + "`sees it`" + `
+- **Check.** ` + "`sees it twice`" + `
+- **Note.** read so
+- **Deviation of someone ` + "`>=1.33`" + `.** does not
+- **Source of that deviation.** file.go line 7
 
 ## allocation: Zeta
 
@@ -64,10 +65,10 @@ func TestMarkdownRequirement(t *testing.T) {
 
 **SHOULD** Names with a\_b and \*, but not in ` + "`c_d`" + `.
 
-- Source: [fields](https://example.com/fields/) spec.clusterIP
-- Basis: upstream
-- Profile: kubernetes-api
-- No check: nobody can see it
+- **Source.** [fields](https://example.com/fields/) spec.clusterIP
+- **Basis.** upstream
+- **Profile.** kubernetes-api
+- **No check.** nobody can see it
 `
 	if !strings.HasSuffix(got, want) {
 		t.Errorf("the requirements are rendered as\n%s\nwant the end\n%s", got, want)

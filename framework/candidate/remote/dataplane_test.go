@@ -389,3 +389,19 @@ func TestCallEndsWithItsContext(t *testing.T) {
 	}
 	<-r.wait // the data plane has seen the end of the context too
 }
+
+// A check that has run out of time says so, and does not accuse the program that holds the candidate.
+func TestCallEndsWithTheCauseOfItsContext(t *testing.T) {
+	r := &recorder{wait: make(chan struct{})}
+	plane := leasePlane(t, &planeStub{stub: &stub{}, plane: r})
+	late := errors.New("the check has timed out")
+	ctx, cancel := context.WithCancelCause(t.Context())
+	ended := make(chan error)
+	go func() { ended <- plane.Pass(ctx, time.Hour) }()
+	<-r.wait
+	cancel(late)
+	if err := <-ended; !errors.Is(err, late) || strings.Contains(err.Error(), "does not answer") {
+		t.Errorf("got %v", err)
+	}
+	<-r.wait
+}

@@ -260,6 +260,9 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 		return err
 	}
 	response, err := c.http.Do(request)
+	if ended := context.Cause(ctx); err != nil && ended != nil {
+		return ended // the caller gave up, which says nothing about the program
+	}
 	if err != nil {
 		return fmt.Errorf("the program that holds the candidate does not answer: %w", err)
 	}
