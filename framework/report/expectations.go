@@ -43,6 +43,12 @@ type Expectation struct {
 	Expires string `json:"expires,omitempty"`
 }
 
+// Excuses reports whether x excuses the same failures. The words in which they are told may have changed since.
+func (p Expectation) Excuses(x *Expectation) bool {
+	p.Reason, p.Source, p.Link = x.Reason, x.Source, x.Link
+	return p == *x
+}
+
 // Expectations is the list for one implementation.
 type Expectations struct {
 	Deviations []Expectation `json:"deviations"`
