@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site readers verify generate fuzz bench lint cross release clean
+.PHONY: prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site readers verify generate fuzz bench lint cross release clean
 
 ## conformance: build, judge the reference, and say where the reports are
 conformance: build
@@ -106,8 +106,12 @@ fuzz:
 bench: build
 	cd bench && go run . -count 5
 
-## lint: run golangci-lint and actionlint
-lint:
+## prose: run the prose linter on documents, texts of requirements and the help of commands
+prose: build
+	hack/prose.sh
+
+## lint: run golangci-lint, actionlint and the prose linter
+lint: prose
 	go tool -modfile=tools/go.mod golangci-lint run ./...
 	go tool -modfile=tools/go.mod actionlint
 

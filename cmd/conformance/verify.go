@@ -49,6 +49,10 @@ func newVerify() *cobra.Command {
 			}
 			checks := check.Declarations()
 			fmt.Fprintf(cmd.OutOrStdout(), "%d requirements, %d checks and %d faults agree\n", len(spec.Default().Requirements), len(checks), len(fault.All()))
+			missing := spec.Untranslated()
+			for _, language := range slices.Sorted(maps.Keys(missing)) {
+				fmt.Fprintf(cmd.OutOrStdout(), "%d statements have no translation into %s and are shown in English: %v\n", len(missing[language]), language, missing[language])
+			}
 			return nil
 		},
 	}

@@ -36,8 +36,8 @@ func Fingerprint(sentence string) string {
 	return fmt.Sprintf("%x", sha256.Sum256([]byte(sentence)))[:12]
 }
 
-// LoadTranslations reads the translations beside the files of the catalogue. It returns what is sound. All problems are returned joined: what is missing, older than its English sentence, or of no
-// requirement.
+// LoadTranslations reads the translations beside the files of the catalogue. It returns what is sound. All problems are returned joined: what is older than its
+// English sentence, or of no requirement. A statement without a translation is none, see Untranslated.
 func LoadTranslations(fsys fs.FS, dir string, c *Catalogue) (Translations, error) {
 	all := Translations{}
 	names, err := fs.Glob(fsys, path.Join(dir, "*.yaml"))
@@ -85,14 +85,21 @@ func LoadTranslations(fsys fs.FS, dir string, c *Catalogue) (Translations, error
 			}
 		}
 	}
-	for _, r := range c.Requirements {
+	return all, errors.Join(problems...)
+}
+
+// Untranslated returns the requirements of the catalogue that each of Languages but English has no statement of, which pages then show in English. A language with
+// all of them is left out.
+func Untranslated() map[string][]ID {
+	missing := map[string][]ID{}
+	for _, r := range Default().Requirements {
 		for _, language := range Languages[1:] {
-			if all[language][r.ID] == "" {
-				bad("%s: no file *.%s.yaml has a statement of %s (of: %s)", dir, language, r.ID, Fingerprint(r.Statement))
+			if translations()[language][r.ID] == "" {
+				missing[language] = append(missing[language], r.ID)
 			}
 		}
 	}
-	return all, errors.Join(problems...)
+	return missing
 }
 
 // translations are those of this program. A test fails on a problem; a program shows English where there is one.

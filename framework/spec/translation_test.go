@@ -8,7 +8,7 @@ import (
 	"github.com/service-conformance/conformance/fixtures"
 )
 
-func TestEveryStatementIsTranslatedAsItStandsToday(t *testing.T) {
+func TestTranslationsAreOfTheStatementsOfToday(t *testing.T) {
 	all, err := LoadTranslations(fixtures.Spec, "spec", Default())
 	if err != nil {
 		t.Error(err)
@@ -24,7 +24,7 @@ func TestEveryStatementIsTranslatedAsItStandsToday(t *testing.T) {
 
 func isASCII(s string) bool { return !strings.ContainsFunc(s, func(r rune) bool { return r > 127 }) }
 
-func TestTranslationsThatAreMissingStaleOrOfNothingAreFound(t *testing.T) {
+func TestTranslationsThatAreStaleOrOfNothingAreFound(t *testing.T) {
 	c := &Catalogue{Requirements: []Requirement{{ID: "a", Statement: "One."}, {ID: "b", Statement: "Two."}}}
 	c.byID = map[ID]*Requirement{"a": &c.Requirements[0], "b": &c.Requirements[1]}
 	entry := func(id, of, statement string) string {
@@ -36,7 +36,7 @@ func TestTranslationsThatAreMissingStaleOrOfNothingAreFound(t *testing.T) {
 		says  string
 	}{
 		"complete":   {map[string]string{"x.ja.yaml": a + b, "x.zh.yaml": a, "y.zh.yaml": b}, ""},
-		"missing":    {map[string]string{"x.ja.yaml": a + b, "x.zh.yaml": a}, "no file *.zh.yaml has a statement of b"},
+		"missing":    {map[string]string{"x.ja.yaml": a + b, "x.zh.yaml": a}, ""},
 		"stale":      {map[string]string{"x.ja.yaml": a + entry("b", Fingerprint("2."), "二"), "x.zh.yaml": a + b}, "x.ja.yaml: b is a translation of an older sentence"},
 		"of nothing": {map[string]string{"x.ja.yaml": a + b + entry("c", "1", "三"), "x.zh.yaml": a + b}, "there is no requirement c"},
 		"empty":      {map[string]string{"x.ja.yaml": a + entry("b", Fingerprint("Two."), " "), "x.zh.yaml": a + b}, "b has no statement"},
