@@ -70,7 +70,7 @@ func calls(t *testing.T, d documented) (all [][]string) {
 	t.Helper()
 	const script = `conformance() { printf '%s\0' conformance "$@" '' >&3; }
 make() { printf '%s\0' make "$@" '' >&3; }
-command_not_found_handle() { cat 2>/dev/null; return 0; }
+command_not_found_handle() { return 0; }
 exec 3>calls
 PATH=/nowhere
 `
