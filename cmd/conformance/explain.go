@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/service-conformance/conformance/framework/reference"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/spec"
 	"github.com/service-conformance/conformance/framework/words"
@@ -18,7 +19,7 @@ func newExplain() *cobra.Command {
 	language, requests := "", false
 	cmd := &cobra.Command{
 		Use:   "explain ID",
-		Short: "explain a requirement: what it demands, from where, how it is checked, which faults it catches",
+		Short: "explain a requirement: what it demands, from where, how it is checked, which rules of the reference follow it, which faults it catches",
 		Args: func(_ *cobra.Command, args []string) error {
 			if len(args) != 1 {
 				return usage("name one requirement, such as alloc-upper-band-first; `conformance list` shows them")
@@ -116,6 +117,13 @@ func explain(out io.Writer, r *spec.Requirement, language string) {
 		field("explain-builds-on", fmt.Sprintf("%s: %s", f.ID, f.Because))
 	}
 	field("explain-unchecked", r.Unchecked)
+	var rules []string
+	for _, e := range reference.Rules() {
+		if slices.Contains(e.Cites, r.ID) {
+			rules = append(rules, e.Name)
+		}
+	}
+	field("explain-rule", strings.Join(rules, ", "))
 	for _, f := range fault.All() {
 		if slices.Contains(f.Breaks, r.ID) {
 			field("explain-fault", f.Name+": "+f.Description)

@@ -5,6 +5,7 @@
 package rule
 
 import (
+	"reflect"
 	"slices"
 
 	"github.com/service-conformance/conformance/framework/spec"
@@ -31,6 +32,26 @@ func (r *Rule[F]) Replace(do F) { r.Do = do }
 
 // Wrap makes the rule do what around makes of it.
 func (r *Rule[F]) Wrap(around func(right F) F) { r.Do = around(r.Do) }
+
+// Off makes the rule do nothing. What it returns is then the zero value: no error, no address, false.
+func (r *Rule[F]) Off() {
+	t := reflect.TypeFor[F]()
+	nothing := make([]reflect.Value, t.NumOut())
+	for i := range nothing {
+		nothing[i] = reflect.Zero(t.Out(i))
+	}
+	r.Do = reflect.MakeFunc(t, func([]reflect.Value) []reflect.Value { return nothing }).Interface().(F)
+}
+
+// Before returns list with another rule before the one of that name. It panics where there is none.
+func Before[F any](list []Rule[F], name string, other Rule[F]) []Rule[F] {
+	return slices.Insert(slices.Clone(list), index(list, name), other)
+}
+
+// After returns list with another rule after the one of that name. It panics where there is none.
+func After[F any](list []Rule[F], name string, other Rule[F]) []Rule[F] {
+	return slices.Insert(slices.Clone(list), index(list, name)+1, other)
+}
 
 // Remove returns list without the rule of that name. It panics where there is none: a fault that edits nothing is a programming error.
 func Remove[F any](list []Rule[F], name string) []Rule[F] {

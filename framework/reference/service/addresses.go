@@ -3,7 +3,6 @@ package service
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -11,19 +10,18 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // addresses is the cluster IPs of all ranges. Ranges may overlap: an address is taken in every range that it belongs to, so
 // it is unique whichever of them it came from. The bands are those of each range. It is not safe for concurrent use.
 type addresses struct {
+	*book
 	newAllocator func(netip.Prefix) (allocator.Allocator, error)
-	faults       fault.Set
 	ranges       []serviceRange // in the order in which dynamic allocation uses them
 	// inUse holds every address in use, so that a range that is added later knows its own.
 	inUse map[netip.Addr]use
-	// removed are ranges that a bug goes on taking addresses from.
-	removed []serviceRange
 }
 
 // serviceRange is one prefix of a ServiceCIDR object.
@@ -46,15 +44,9 @@ func (a *addresses) addRange(name string, prefixes []netip.Prefix) error {
 		if slices.ContainsFunc(a.ranges, func(r serviceRange) bool { return r.name == name && r.Prefix() == prefix }) {
 			continue
 		}
-		alloc, err := a.newAllocator(prefix)
+		alloc, err := a.rangeDivided.Do(a, name, prefix)
 		if err != nil {
-			a.spoil(prefix)
 			return fmt.Errorf("range %s: %w", name, err)
-		}
-		if a.faults.On(fault.ServiceCIDROnePool) && name != DefaultRange {
-			if alloc, err = allocator.New(prefix, allocator.Options{Faults: fault.Set{fault.OnePool: true}}); err != nil {
-				return fmt.Errorf("range %s: %w", name, err)
-			}
 		}
 		for ip := range a.inUse {
 			if prefix.Contains(ip) {
@@ -68,81 +60,82 @@ func (a *addresses) addRange(name string, prefixes []netip.Prefix) error {
 	return nil
 }
 
-func (a *addresses) removeRange(name string) {
-	if a.faults.On(fault.NoRangeKeepsAddress) {
-		a.removed = slices.Clone(a.ranges)
-	}
-	a.freeByBug(name)
-	a.ranges = slices.DeleteFunc(a.ranges, func(r serviceRange) bool { return r.name == name })
-}
+func (a *addresses) removeRange(name string) { a.removedRangeGivesNothing.Do(a, name) }
 
-// freeByBug frees what is in use of ranges that are about to go, with a bug.
-func (a *addresses) freeByBug(name string) {
-	if !a.faults.On(fault.ServiceCIDRGoneFrees) {
-		return
-	}
-	for _, r := range a.ranges {
-		if r.name == name {
-			maps.DeleteFunc(a.inUse, func(ip netip.Addr, _ use) bool { return r.Prefix().Contains(ip) })
-		}
-	}
-}
+// Rules for the ranges.
+var (
+	rangeDivided = rule.New("each-range-divided", func(a *addresses, _ string, prefix netip.Prefix) (allocator.Allocator, error) {
+		return a.newAllocator(prefix)
+	}, spec.AllocServiceCIDRAddsRange, spec.AllocServiceCIDROwnBands, spec.AllocRangeIPv6Shorter)
 
-// allocate takes a chosen address in every range that has it.
-func (a *addresses) allocate(ip netip.Addr) error {
-	taken := 0
-	for i, r := range a.ranges {
-		err := r.Allocate(ip)
-		var outside *allocator.NotInRangeError
-		switch {
-		case err == nil && a.faults.On(fault.ServiceCIDROverlap):
-			a.inUse[ip] = byService
-			return nil
-		case err == nil:
-			taken++
-		case errors.As(err, &outside):
-		default:
-			for _, earlier := range a.ranges[:i] {
-				earlier.Release(ip)
+	// Addresses in use stay in use.
+	removedRangeGivesNothing = rule.New("removed-range-gives-nothing", func(a *addresses, name string) {
+		a.ranges = slices.DeleteFunc(a.ranges, func(r serviceRange) bool { return r.name == name })
+	}, spec.AllocServiceCIDRDeletionWaits, spec.AllocOutOfRangeKept)
+
+	chosenAddressTakenInEveryRange = rule.New("chosen-address-taken-in-every-range", func(a *addresses, ip netip.Addr) error {
+		taken := 0
+		for i, r := range a.ranges {
+			err := r.Allocate(ip)
+			switch {
+			case err == nil:
+				taken++
+			case isOutOfRange(err):
+			default:
+				for _, earlier := range a.ranges[:i] {
+					earlier.Release(ip)
+				}
+				return err
 			}
-			return err
 		}
-	}
-	if taken == 0 {
-		return fmt.Errorf("it is in none of the service ranges (%s)", a)
-	}
-	a.inUse[ip] = byService
-	return nil
-}
+		if taken == 0 {
+			return a.inNoRange()
+		}
+		a.inUse[ip] = byService
+		return nil
+	}, spec.AllocStaticExact, spec.AllocStaticOutOfRange, spec.AllocServiceCIDROverlapUnique)
 
-// allocateNext takes an address of the first range of a family that has a free one.
-func (a *addresses) allocateNext(family corev1.IPFamily) (netip.Addr, error) {
-	for i, r := range a.ranges {
-		if familyOf(r.Prefix().Addr()) != family {
-			continue
+	// The address is of the first range of a family that has a free one.
+	freeAddressOfFirstRange = rule.New("free-address-of-first-range", func(a *addresses, family corev1.IPFamily) (netip.Addr, error) {
+		for i, r := range a.ranges {
+			if familyOf(r.Prefix().Addr()) != family {
+				continue
+			}
+			ip, err := r.AllocateNext()
+			if errors.Is(err, allocator.ErrFull) {
+				continue
+			}
+			if err != nil {
+				return netip.Addr{}, err
+			}
+			a.otherRangesTakeIt.Do(a, i, ip)
+			a.inUse[ip] = byService
+			return ip, nil
 		}
-		ip, err := r.AllocateNext()
-		if errors.Is(err, allocator.ErrFull) {
-			continue
-		}
-		if err != nil {
-			return netip.Addr{}, err
-		}
+		return netip.Addr{}, allocator.ErrFull
+	}, spec.AllocDynamicInRange, spec.AllocDualStackEachFamily, spec.AllocNoRangeNoAddress)
+
+	otherRangesTakeIt = rule.New("other-ranges-take-a-given-address", func(a *addresses, i int, ip netip.Addr) {
 		for j, other := range a.ranges {
-			if i != j && other.Prefix().Contains(ip) && !a.faults.On(fault.ServiceCIDROverlap) {
+			if i != j && other.Prefix().Contains(ip) {
 				_ = other.Allocate(ip) // it is free there, or not usable
 			}
 		}
-		a.inUse[ip] = byService
-		return ip, nil
-	}
-	for _, r := range a.removed { // fault NoRangeKeepsAddress
-		if ip, err := r.AllocateNext(); err == nil && familyOf(ip) == family {
-			a.inUse[ip] = byService
-			break
-		}
-	}
-	return netip.Addr{}, allocator.ErrFull
+	}, spec.AllocServiceCIDROverlapUnique)
+)
+
+// allocate takes a chosen address in every range that has it.
+func (a *addresses) allocate(ip netip.Addr) error { return a.chosenAddressTakenInEveryRange.Do(a, ip) }
+
+// allocateNext takes an address of a family.
+func (a *addresses) allocateNext(family corev1.IPFamily) (netip.Addr, error) {
+	return a.freeAddressOfFirstRange.Do(a, family)
+}
+
+func isOutOfRange(err error) bool { return errors.As(err, new(*allocator.NotInRangeError)) }
+
+func (a *addresses) inNoRange() error {
+	return fmt.Errorf("it is in none of the service ranges (%s)", a)
 }
 
 // release gives an address back to every range that has it.

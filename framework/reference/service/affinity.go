@@ -2,14 +2,14 @@ package service
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 const (
@@ -19,71 +19,86 @@ const (
 	maxAffinitySeconds int32 = 86400
 )
 
-var affinities = []corev1.ServiceAffinity{corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone}
+var (
+	affinities         = []corev1.ServiceAffinity{corev1.ServiceAffinityClientIP, corev1.ServiceAffinityNone}
+	affinityPath       = specPath.Child("sessionAffinity")
+	affinityConfigPath = specPath.Child("sessionAffinityConfig")
+)
 
-// defaultSessionAffinity: there is no affinity by default, and then no configuration of it; ClientIP affinity lasts three
-// hours by default.
-func (r *Rules) defaultSessionAffinity(svc *corev1.Service) {
-	spec := &svc.Spec
-	if spec.SessionAffinity == "" {
-		spec.SessionAffinity = corev1.ServiceAffinityNone
-		if r.faults.On(fault.AffinityDefaultClientIP) {
-			spec.SessionAffinity = corev1.ServiceAffinityClientIP
+// Defaults of the session affinity.
+var (
+	affinityDefault = rule.New("session-affinity-default", defaultAffinityOf(corev1.ServiceAffinityNone), spec.APISessionAffinityDefault)
+
+	affinityNoneDropsConfig = rule.New("session-affinity-none-drops-config", func(svc *corev1.Service) {
+		if svc.Spec.SessionAffinity == corev1.ServiceAffinityNone {
+			svc.Spec.SessionAffinityConfig = nil
 		}
-	}
-	switch spec.SessionAffinity {
-	case corev1.ServiceAffinityNone:
-		if !r.faults.On(fault.AffinityConfigKept) {
-			spec.SessionAffinityConfig = nil
+	}, spec.APISessionAffinityConfigNone, spec.APISessionAffinityConfigCleared)
+
+	affinityTimeoutDefault = rule.New("session-affinity-timeout-default", defaultAffinityTimeoutOf(defaultAffinitySeconds), spec.APISessionAffinityTimeoutDefault)
+)
+
+// Rules for the session affinity.
+var (
+	affinityKnown = rule.New("session-affinity-known", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		switch affinity := svc.Spec.SessionAffinity; {
+		case affinity == "":
+			return field.ErrorList{field.Required(affinityPath, "")}
+		case !slices.Contains(affinities, affinity):
+			return unknownAffinity(affinity)
 		}
-	case corev1.ServiceAffinityClientIP:
-		if c := spec.SessionAffinityConfig; c == nil || c.ClientIP == nil || c.ClientIP.TimeoutSeconds == nil || r.faults.On(fault.AffinityConfigIgnored) {
-			seconds := defaultAffinitySeconds
-			if r.faults.On(fault.AffinityTimeoutHour) {
-				seconds = 3600
-			}
-			spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(seconds)}}
+		return nil
+	}, spec.APISessionAffinityValues)
+
+	affinityTimeoutInLimits = rule.New("session-affinity-timeout-in-limits", func(r *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if svc.Spec.SessionAffinity != corev1.ServiceAffinityClientIP {
+			return nil
+		}
+		const required = "when session affinity type is ClientIP"
+		config, path := svc.Spec.SessionAffinityConfig, affinityConfigPath.Child("clientIP", "timeoutSeconds")
+		if !hasAffinityTimeout(config) {
+			return field.ErrorList{field.Required(path, required)}
+		}
+		least, most := r.affinityTimeoutLimits.Do()
+		if seconds := *config.ClientIP.TimeoutSeconds; seconds < least || seconds > most {
+			return field.ErrorList{field.Invalid(path, seconds, fmt.Sprintf("must be greater than 0 and not greater than %d", maxAffinitySeconds))}
+		}
+		return nil
+	}, spec.APISessionAffinityConfig, spec.APISessionAffinityTimeoutPositive, spec.APISessionAffinityTimeoutMaximum)
+
+	affinityTimeoutLimits = rule.New("session-affinity-timeout-limits", func() (least, most int32) { return 1, maxAffinitySeconds },
+		spec.APISessionAffinityTimeoutPositive, spec.APISessionAffinityTimeoutMaximum)
+
+	affinityNoneHasNoConfig = rule.New("session-affinity-none-has-no-config", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if svc.Spec.SessionAffinity == corev1.ServiceAffinityNone && svc.Spec.SessionAffinityConfig != nil {
+			return field.ErrorList{field.Forbidden(affinityConfigPath, fmt.Sprintf("must not be set when session affinity is %s", svc.Spec.SessionAffinity))}
+		}
+		return nil
+	}, spec.APISessionAffinityConfigNone)
+)
+
+// defaultAffinityOf makes a rule: this is the session affinity if the client sets none.
+func defaultAffinityOf(affinity corev1.ServiceAffinity) defaulting {
+	return func(svc *corev1.Service) {
+		if svc.Spec.SessionAffinity == "" {
+			svc.Spec.SessionAffinity = affinity
 		}
 	}
 }
 
-// validateSessionAffinity: the affinity is None or ClientIP, and configured only in the second case.
-func (r *Rules) validateSessionAffinity(svc *corev1.Service) field.ErrorList {
-	path := specPath.Child("sessionAffinity")
-	config, configPath := svc.Spec.SessionAffinityConfig, specPath.Child("sessionAffinityConfig")
-	switch affinity := svc.Spec.SessionAffinity; {
-	case affinity == "":
-		return field.ErrorList{field.Required(path, "")}
-	case r.faults.On(fault.AffinityUnchecked):
-	case !slices.Contains(affinities, affinity) || affinity == corev1.ServiceAffinityClientIP && r.faults.On(fault.AffinityUnsupported):
-		return field.ErrorList{field.NotSupported(path, affinity, affinities)}
-	case affinity == corev1.ServiceAffinityClientIP:
-		return r.validateAffinityTimeout(config, configPath)
-	case config != nil && !r.faults.On(fault.AffinityConfigKept):
-		return field.ErrorList{field.Forbidden(configPath, fmt.Sprintf("must not be set when session affinity is %s", affinity))}
+// defaultAffinityTimeoutOf makes a rule: ClientIP affinity lasts so many seconds if the client does not set it.
+func defaultAffinityTimeoutOf(seconds int32) defaulting {
+	return func(svc *corev1.Service) {
+		if svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP && !hasAffinityTimeout(svc.Spec.SessionAffinityConfig) {
+			svc.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(seconds)}}
+		}
 	}
-	return nil
 }
 
-// validateAffinityTimeout: the timeout is more than 0 and at most 86400 seconds.
-func (r *Rules) validateAffinityTimeout(config *corev1.SessionAffinityConfig, path *field.Path) field.ErrorList {
-	const required = "when session affinity type is ClientIP"
-	path = path.Child("clientIP", "timeoutSeconds")
-	if config == nil || config.ClientIP == nil || config.ClientIP.TimeoutSeconds == nil {
-		return field.ErrorList{field.Required(path, required)}
-	}
-	least, most := int32(1), maxAffinitySeconds
-	if r.faults.On(fault.AffinityTimeoutZero) {
-		least = 0
-	}
-	if r.faults.On(fault.AffinityTimeoutBelowDay) {
-		most--
-	}
-	if r.faults.On(fault.AffinityTimeoutUnbounded) {
-		most = math.MaxInt32
-	}
-	if seconds := *config.ClientIP.TimeoutSeconds; seconds < least || seconds > most {
-		return field.ErrorList{field.Invalid(path, seconds, fmt.Sprintf("must be greater than 0 and not greater than %d", maxAffinitySeconds))}
-	}
-	return nil
+func hasAffinityTimeout(c *corev1.SessionAffinityConfig) bool {
+	return c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil
+}
+
+func unknownAffinity(affinity corev1.ServiceAffinity) field.ErrorList {
+	return field.ErrorList{field.NotSupported(affinityPath, affinity, affinities)}
 }

@@ -12,7 +12,8 @@ import (
 	utilnet "k8s.io/utils/net"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 var clusterIPsPath = specPath.Child("clusterIPs")
@@ -37,63 +38,38 @@ func clusterIPsOf(svc *corev1.Service) []netip.Addr {
 	return ips
 }
 
-// normalizeClusterIPs keeps clusterIP and clusterIPs in step for a client that knows, or changes, only one of them. A
-// contradiction between the two is left for validation.
-func (r *Rules) normalizeClusterIPs(svc, old *corev1.Service) {
-	spec := &svc.Spec
-	if old == nil {
-		r.mendClusterIPs(svc)
-		if spec.ClusterIP != "" && len(spec.ClusterIPs) == 0 {
-			spec.ClusterIPs = []string{spec.ClusterIP}
+// Rules that keep clusterIP and clusterIPs in step for a client that knows, or changes, only one of them. A contradiction between
+// the two is left for validation.
+var (
+	clusterIPsFromClusterIP = rule.New("cluster-ips-from-cluster-ip", func(_ *Rules, svc, _ *corev1.Service) {
+		if svc.Spec.ClusterIP != "" && len(svc.Spec.ClusterIPs) == 0 {
+			svc.Spec.ClusterIPs = []string{svc.Spec.ClusterIP}
 		}
-		return
-	}
-	samePlural := slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs)
-	switch spec.ClusterIP {
-	case old.Spec.ClusterIP:
-		if len(spec.ClusterIPs) == 0 {
-			spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
-		}
-	case "":
-		if samePlural {
-			spec.ClusterIPs = nil
-		}
-	default:
-		if samePlural {
-			spec.ClusterIPs = []string{spec.ClusterIP}
-		}
-	}
-}
+	}, spec.APIClusterIPsFromClusterIP)
 
-// mendClusterIPs is where faults make the cluster IPs of a new Service fit that validation is to refuse.
-func (r *Rules) mendClusterIPs(svc *corev1.Service) {
-	spec := &svc.Spec
-	if r.faults.On(fault.ClusterIPLenient) {
-		spec.ClusterIPs = slices.DeleteFunc(slices.Clone(spec.ClusterIPs), func(s string) bool { _, ok := parseIP(s); return !ok && s != corev1.ClusterIPNone })
-		if i := slices.Index(spec.ClusterIPs, corev1.ClusterIPNone); i >= 0 && len(spec.ClusterIPs) > 1 {
-			spec.ClusterIPs = slices.Delete(spec.ClusterIPs, max(i, 1), len(spec.ClusterIPs))
+	clusterIPsFollowClusterIP = rule.New("cluster-ips-follow-cluster-ip", func(_ *Rules, svc, old *corev1.Service) {
+		spec := &svc.Spec
+		samePlural := slices.Equal(spec.ClusterIPs, old.Spec.ClusterIPs)
+		switch spec.ClusterIP {
+		case old.Spec.ClusterIP:
+			if len(spec.ClusterIPs) == 0 {
+				spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
+			}
+		case "":
+			if samePlural {
+				spec.ClusterIPs = nil
+			}
+		default:
+			if samePlural {
+				spec.ClusterIPs = []string{spec.ClusterIP}
+			}
 		}
-		if _, ok := parseIP(spec.ClusterIP); !ok && spec.ClusterIP != corev1.ClusterIPNone {
-			spec.ClusterIP = ""
-		}
-	}
-	if r.faults.On(fault.ClusterIPsContradiction) && len(spec.ClusterIPs) > 0 {
-		spec.ClusterIP = spec.ClusterIPs[0]
-	}
-	if r.faults.On(fault.ClusterIPsTruncated) && len(spec.ClusterIPs) > 2 {
-		spec.ClusterIPs = spec.ClusterIPs[:2]
-	}
-	if r.faults.On(fault.ClusterIPsOfOneFamily) && len(spec.ClusterIPs) == 2 {
-		first, _ := parseIP(spec.ClusterIPs[0])
-		if second, ok := parseIP(spec.ClusterIPs[1]); ok && familyOf(first) == familyOf(second) {
-			spec.ClusterIPs = spec.ClusterIPs[:1]
-		}
-	}
-}
+	}, spec.APIClusterIPKept, spec.APIClusterIPsFromClusterIP)
+)
 
-// keepClusterIPs: an update that leaves the addresses out keeps them.
-func (r *Rules) keepClusterIPs(svc, old *corev1.Service) {
-	if !hasClusterIP(old) || !hasClusterIP(svc) || r.faults.On(fault.ClusterIPNotKept) {
+// An update that leaves the addresses out keeps them.
+var clusterIPsKept = rule.New("cluster-ips-kept", func(_ *Rules, svc, old *corev1.Service) {
+	if !hasClusterIP(old) || !hasClusterIP(svc) {
 		return
 	}
 	if svc.Spec.ClusterIP == "" {
@@ -102,113 +78,122 @@ func (r *Rules) keepClusterIPs(svc, old *corev1.Service) {
 	if len(svc.Spec.ClusterIPs) == 0 {
 		svc.Spec.ClusterIPs = slices.Clone(old.Spec.ClusterIPs)
 	}
-}
+}, spec.APIClusterIPKept, spec.AllocWellKnownStays)
 
-// allocateClusterIPs takes an address for each IP family of the Service: the one that the client named, or any.
-func (r *Rules) allocateClusterIPs(tx *Transaction, svc *corev1.Service) error {
-	if isHeadless(svc) && r.faults.On(fault.HeadlessAssigned) {
-		svc.Spec.ClusterIP, svc.Spec.ClusterIPs = "", nil
-	}
-	if !r.getsClusterIP(svc) || isHeadless(svc) || len(svc.Spec.ClusterIPs) == 0 && r.faults.On(fault.ClusterIPNotAssigned) {
+// How a Service gets its addresses.
+var (
+	addressPerFamily = rule.New("address-per-family", func(t *Transaction, svc, _ *corev1.Service) error {
+		r := t.rules
+		if !r.typeHasClusterIPs.Do(svc) || isHeadless(svc) {
+			return nil
+		}
+		ips := make([]string, 0, 2)
+		for i, family := range svc.Spec.IPFamilies {
+			chosen := ""
+			if i < len(svc.Spec.ClusterIPs) {
+				chosen = svc.Spec.ClusterIPs[i]
+			}
+			ip, err := r.clusterIPTaken.Do(t, svc, family, chosen)
+			if err != nil {
+				return err
+			}
+			ips = append(ips, ip)
+		}
+		svc.Spec.ClusterIPs, svc.Spec.ClusterIP = ips, ips[0]
 		return nil
-	}
-	ips := make([]string, 0, 2)
-	for i, family := range svc.Spec.IPFamilies {
-		chosen := ""
-		if i < len(svc.Spec.ClusterIPs) {
-			chosen = svc.Spec.ClusterIPs[i]
+	}, spec.APIClusterIPAssigned, spec.APIClusterIPsAssigned, spec.APIClusterIPNone, spec.AllocClusterIPAssigned, spec.AllocDualStackEachFamily)
+
+	// The address is the chosen one, kept as it is written, or any of the family.
+	clusterIPTaken = rule.New("cluster-ip-taken", func(t *Transaction, svc *corev1.Service, family corev1.IPFamily, chosen string) (string, error) {
+		if chosen != "" {
+			return chosen, takeChosenClusterIP(t, svc, chosen)
 		}
-		ip, err := r.allocateClusterIP(tx, svc, family, chosen)
+		ip, err := t.takeNextIP(family)
+		if errors.Is(err, allocator.ErrFull) {
+			return "", exhausted(svc, "cluster IP", err)
+		}
 		if err != nil {
-			return err
+			return "", refuseClusterIP(svc, "failed to allocate IP: %v", err)
 		}
-		ips = append(ips, ip)
-	}
-	svc.Spec.ClusterIPs, svc.Spec.ClusterIP = ips, ips[0]
-	return nil
-}
+		return ip.String(), nil
+	}, spec.APIClusterIPChosen, spec.APIClusterIPsChosen, spec.APIClusterIPOutOfRange, spec.APIClusterIPInUse,
+		spec.AllocStaticExact, spec.AllocDynamicAssigned, spec.AllocFailureNamed)
+)
 
-// allocateClusterIP takes one address: the chosen one, kept as it is written, or any of the family.
-func (r *Rules) allocateClusterIP(tx *Transaction, svc *corev1.Service, family corev1.IPFamily, chosen string) (string, error) {
-	if chosen != "" && !r.faults.On(fault.ClusterIPIgnored) {
-		if err := r.allocateStatic(tx, svc, chosen); err == nil || !r.faults.On(fault.ClusterIPReplaced) {
-			return chosen, err
-		}
-	}
-	ip, err := tx.takeNextIP(family)
-	if errors.Is(err, allocator.ErrFull) {
-		return "", exhausted(svc, "cluster IP", err)
-	}
-	if err != nil {
-		return "", refusal(svc, field.ErrorList{field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP: %v", err))})
-	}
-	return ip.String(), nil
-}
-
-// allocateStatic: a chosen address is taken if it is in a range and free, otherwise the request fails.
-func (r *Rules) allocateStatic(tx *Transaction, svc *corev1.Service, chosen string) error {
+// takeChosenClusterIP takes the chosen address if it is in a range and free, otherwise the request fails.
+func takeChosenClusterIP(t *Transaction, svc *corev1.Service, chosen string) error {
 	ip, ok := parseIP(chosen)
 	if !ok {
-		return refusal(svc, field.ErrorList{field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, fmt.Sprintf("failed to parse IP %q", chosen))})
+		return refuseClusterIP(svc, "failed to parse IP %q", chosen)
 	}
-	if err := tx.takeIP(ip); err != nil {
-		return refusal(svc, field.ErrorList{field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, fmt.Sprintf("failed to allocate IP %s: %v", chosen, err))})
+	if err := t.takeIP(ip); err != nil {
+		return refuseClusterIP(svc, "failed to allocate IP %s: %v", chosen, err)
 	}
 	return nil
 }
 
-// updateClusterIPs takes and gives back addresses when the type changes from or to ExternalName, or when the Service gains
-// or loses its secondary IP family.
-func (r *Rules) updateClusterIPs(tx *Transaction, svc, old *corev1.Service) error {
-	switch {
-	case keepsPreferDualStack(svc, old):
-		return nil
-	case !hasClusterIP(old):
-		err := r.allocateClusterIPs(tx, svc)
-		if r.faults.On(fault.TypeChangeNotHeld) {
-			tx.freedIPs = append(tx.freedIPs, tx.takenIPs...)
-		}
-		return err
-	case isHeadless(old):
-		return nil
-	case !hasClusterIP(svc):
-		if r.faults.On(fault.TypeChangeLeaksClusterIPs) {
+func refuseClusterIP(svc *corev1.Service, format string, args ...any) error {
+	return refusal(svc, field.ErrorList{field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, fmt.Sprintf(format, args...))})
+}
+
+// What an update takes and gives back. A headless Service keeps having no addresses.
+var (
+	fromAliasGetsClusterIPs = rule.New("change-from-alias-gets-cluster-ips", func(t *Transaction, svc, old *corev1.Service) error {
+		if hasClusterIP(old) {
 			return nil
 		}
-		for _, ip := range clusterIPsOf(old) {
-			tx.freeIP(ip)
+		return t.rules.addressPerFamily.Do(t, svc, old)
+	}, spec.APIClusterIPFromExternalName, spec.AllocUpdateToClusterIP, spec.APITypeChangeHoldsClusterIP)
+
+	toAliasFreesClusterIPs = rule.New("change-to-alias-frees-cluster-ips", func(t *Transaction, svc, old *corev1.Service) error {
+		if hasClusterIP(old) && !isHeadless(old) && !hasClusterIP(svc) {
+			freeClusterIPs(t, old)
 		}
 		return nil
-	case svc.Spec.Type != old.Spec.Type && r.faults.On(fault.TypeChangeReassigns):
-		for _, ip := range clusterIPsOf(old) {
-			tx.freeIP(ip)
-		}
-		svc.Spec.ClusterIP, svc.Spec.ClusterIPs = "", nil
-		return r.allocateClusterIPs(tx, svc)
-	case len(old.Spec.IPFamilies) == 1 && len(svc.Spec.IPFamilies) == 2:
-		if r.faults.On(fault.DualStackUpgradeNoAddress) {
+	}, spec.APIClusterIPCleared, spec.AllocExternalNameReleases)
+
+	secondaryClusterIPGained = rule.New("secondary-cluster-ip-gained", func(t *Transaction, svc, old *corev1.Service) error {
+		if !mayChangeSecondary(svc, old) || !gainsSecondary(svc, old) {
 			return nil
 		}
-		return r.addSecondaryClusterIP(tx, svc)
-	case len(old.Spec.IPFamilies) == 2 && len(svc.Spec.IPFamilies) == 1:
-		if r.faults.On(fault.DualStackDowngradeLeaks) {
+		return addSecondaryClusterIP(t, svc)
+	}, spec.APIDualStackUpgrade, spec.AllocUpgradeSecondaryUnique)
+
+	secondaryClusterIPFreed = rule.New("secondary-cluster-ip-freed", func(t *Transaction, svc, old *corev1.Service) error {
+		if !mayChangeSecondary(svc, old) || !losesSecondary(svc, old) {
 			return nil
 		}
 		for i, ip := range clusterIPsOf(old) {
 			if i > 0 {
-				tx.freeIP(ip)
+				t.freeIP(ip)
 			}
 		}
-	case r.faults.On(fault.TypeChangeFreesClusterIPs):
-		for _, ip := range clusterIPsOf(old) {
-			tx.freeIP(ip)
-		}
+		return nil
+	}, spec.APIDualStackDowngrade, spec.AllocDowngradeReleasesSecondary)
+)
+
+// mayChangeSecondary reports whether a Service that has virtual IPs, and goes on having them, may gain or lose the second one.
+func mayChangeSecondary(svc, old *corev1.Service) bool {
+	return hasClusterIP(old) && !isHeadless(old) && hasClusterIP(svc) && !keepsPreferDualStack(svc, old)
+}
+
+func gainsSecondary(svc, old *corev1.Service) bool {
+	return len(old.Spec.IPFamilies) == 1 && len(svc.Spec.IPFamilies) == 2
+}
+
+func losesSecondary(svc, old *corev1.Service) bool {
+	return len(old.Spec.IPFamilies) == 2 && len(svc.Spec.IPFamilies) == 1
+}
+
+// freeClusterIPs gives back all addresses of a stored Service.
+func freeClusterIPs(t *Transaction, old *corev1.Service) {
+	for _, ip := range clusterIPsOf(old) {
+		t.freeIP(ip)
 	}
-	return nil
 }
 
 // addSecondaryClusterIP: a Service that becomes dual-stack gets a second address, which the client may choose.
-func (r *Rules) addSecondaryClusterIP(tx *Transaction, svc *corev1.Service) error {
+func addSecondaryClusterIP(t *Transaction, svc *corev1.Service) error {
 	if isHeadless(svc) || len(svc.Spec.ClusterIPs) == 0 { // a change of the primary address, which validation refuses
 		return nil
 	}
@@ -216,7 +201,7 @@ func (r *Rules) addSecondaryClusterIP(tx *Transaction, svc *corev1.Service) erro
 	if len(svc.Spec.ClusterIPs) > 1 {
 		chosen = svc.Spec.ClusterIPs[1]
 	}
-	ip, err := r.allocateClusterIP(tx, svc, svc.Spec.IPFamilies[1], chosen)
+	ip, err := t.rules.clusterIPTaken.Do(t, svc, svc.Spec.IPFamilies[1], chosen)
 	if err != nil {
 		return err
 	}
@@ -224,122 +209,134 @@ func (r *Rules) addSecondaryClusterIP(tx *Transaction, svc *corev1.Service) erro
 	return nil
 }
 
-// clearClusterIPs: a change to ExternalName clears the addresses, unless the request changes them as well.
-func (r *Rules) clearClusterIPs(svc, old *corev1.Service) {
+// A change to ExternalName clears the addresses, unless the request changes them as well.
+var clusterIPsCleared = rule.New("cluster-ips-cleared", func(_ *Rules, svc, old *corev1.Service) {
 	if !hasClusterIP(old) || hasClusterIP(svc) {
 		return
 	}
 	if svc.Spec.ClusterIP == old.Spec.ClusterIP && slices.Equal(svc.Spec.ClusterIPs, old.Spec.ClusterIPs) {
 		svc.Spec.ClusterIP, svc.Spec.ClusterIPs = "", nil
 	}
-}
+}, spec.APIClusterIPCleared, spec.APIUpdateClearsUnchanged, spec.APITypeChangeHeadless)
 
-// validateClusterIPFields holds the rules for clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy that need no knowledge of
+// validateClusterIPFields applies the rules for clusterIP, clusterIPs, ipFamilies and ipFamilyPolicy that need no knowledge of
 // the cluster. They are checked before anything is allocated.
-func (r *Rules) validateClusterIPFields(svc, old *corev1.Service) field.ErrorList {
+func validateClusterIPFields(r *Rules, svc, old *corev1.Service) field.ErrorList {
 	if !hasClusterIP(svc) {
 		return nil
 	}
-	errs := r.validateClusterIPsMatchClusterIP(svc)
-	errs = append(errs, r.validateIPFamilies(svc)...)
-	errs = append(errs, r.validateIPFamilyPolicy(svc)...)
-	invalid := r.validateClusterIPSyntax(svc, old)
+	errs := r.refusals(nil, r.clusterIPChecks, svc, old)
+	invalid := r.clusterIPSyntax.Do(r, svc, old)
 	errs = append(errs, invalid...)
-	if len(svc.Spec.ClusterIPs) > 2 {
-		errs = append(errs, field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, "may only hold up to 2 values"))
-	}
+	errs = append(errs, r.clusterIPsAtMostTwo.Do(r, svc, old)...)
 	if len(invalid) > 0 {
 		return errs // the families of addresses that are none would be guesses
 	}
-	errs = append(errs, r.validateClusterIPsDualStack(svc)...)
-	return append(errs, r.validateClusterIPsMatchFamilies(svc)...)
+	return r.refusals(errs, r.clusterIPFamilyChecks, svc, old)
 }
 
-// validateClusterIPsMatchClusterIP: the first of clusterIPs is clusterIP.
-func (r *Rules) validateClusterIPsMatchClusterIP(svc *corev1.Service) field.ErrorList {
-	ip, ips := svc.Spec.ClusterIP, svc.Spec.ClusterIPs
-	switch {
-	case ip == "" && len(ips) > 0:
-		return field.ErrorList{field.Invalid(clusterIPsPath, ips, "must be empty when `clusterIP` is not specified")}
-	case ip != "" && len(ips) == 0:
-		return field.ErrorList{field.Required(clusterIPsPath, "")}
-	case ip != "" && ips[0] != ip:
-		return field.ErrorList{field.Invalid(clusterIPsPath, ips, "first value must match `clusterIP`")}
-	}
-	return nil
-}
+// Rules for clusterIP and clusterIPs.
+var (
+	clusterIPFieldsValid = rule.New("cluster-ip-fields-valid", validateClusterIPFields, spec.APIClusterIPSyntax, spec.APIClusterIPsValues)
 
-// validateClusterIPSyntax: each of clusterIPs is an IP address, or the only one is None. A value that is stored may stay as it is.
-func (r *Rules) validateClusterIPSyntax(svc, old *corev1.Service) (errs field.ErrorList) {
-	var stored []string
-	if old != nil {
-		stored = old.Spec.ClusterIPs
-	}
-	for i, ip := range svc.Spec.ClusterIPs {
-		if i == 0 && ip == corev1.ClusterIPNone {
-			if len(svc.Spec.ClusterIPs) > 1 {
-				errs = append(errs, field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, "'None' must be the first and only value"))
+	clusterIPsBeginWithClusterIP = rule.New("cluster-ips-begin-with-cluster-ip", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		ip, ips := svc.Spec.ClusterIP, svc.Spec.ClusterIPs
+		switch {
+		case ip == "" && len(ips) > 0:
+			return field.ErrorList{field.Invalid(clusterIPsPath, ips, "must be empty when `clusterIP` is not specified")}
+		case ip != "" && len(ips) == 0:
+			return field.ErrorList{field.Required(clusterIPsPath, "")}
+		case ip != "" && ips[0] != ip:
+			return field.ErrorList{field.Invalid(clusterIPsPath, ips, "first value must match `clusterIP`")}
+		}
+		return nil
+	}, spec.APIClusterIPsFirst)
+
+	// Each of clusterIPs is an IP address, or the only one is None. A value that is stored may stay as it is.
+	clusterIPSyntax = rule.New("cluster-ip-syntax", func(r *Rules, svc, old *corev1.Service) (errs field.ErrorList) {
+		var stored []string
+		if old != nil {
+			stored = old.Spec.ClusterIPs
+		}
+		for i, ip := range svc.Spec.ClusterIPs {
+			if i == 0 && ip == corev1.ClusterIPNone {
+				if len(svc.Spec.ClusterIPs) > 1 {
+					errs = append(errs, field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, "'None' must be the first and only value"))
+				}
+				continue
 			}
-			continue
+			errs = append(errs, validation.IsValidIPForLegacyField(clusterIPsPath.Index(i), ip, r.clusterIPsStrict.Do(r), r.storedStays.Do(stored))...)
 		}
-		errs = append(errs, validation.IsValidIPForLegacyField(clusterIPsPath.Index(i), ip, r.strictIPs() && !r.faults.On(fault.ClusterIPNotStrict), r.kept(stored))...)
-	}
-	return errs
-}
+		return errs
+	}, spec.APIClusterIPSyntax, spec.APIClusterIPsValues, spec.APIClusterIPsEmptyEntry)
 
-// validateClusterIPsDualStack: several addresses are one of each family.
-func (r *Rules) validateClusterIPsDualStack(svc *corev1.Service) field.ErrorList {
-	families := map[corev1.IPFamily]bool{}
-	for _, s := range svc.Spec.ClusterIPs {
-		ip, _ := parseIP(s)
-		if families[familyOf(ip)] {
-			return field.ErrorList{field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, "may specify no more than one IP for each IP family")}
-		}
-		families[familyOf(ip)] = true
-	}
-	return nil
-}
+	clusterIPsStrict = rule.New("cluster-ips-strict", (*Rules).strictIPs, spec.APIClusterIPStrict)
 
-// validateClusterIPsMatchFamilies: the addresses are of the families that ipFamilies names, in that order.
-func (r *Rules) validateClusterIPsMatchFamilies(svc *corev1.Service) (errs field.ErrorList) {
-	if isHeadless(svc) || r.faults.On(fault.ClusterIPsOtherFamilies) {
+	clusterIPsAtMostTwo = rule.New("cluster-ips-at-most-two", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if len(svc.Spec.ClusterIPs) > 2 {
+			return field.ErrorList{field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, "may only hold up to 2 values")}
+		}
 		return nil
-	}
-	for i, s := range svc.Spec.ClusterIPs {
-		if i >= len(svc.Spec.IPFamilies) || !slices.Contains(ipFamilies, svc.Spec.IPFamilies[i]) {
-			continue
-		}
-		want := svc.Spec.IPFamilies[i]
-		if ip, ok := parseIP(s); ok && familyOf(ip) != want {
-			errs = append(errs, field.Invalid(clusterIPsPath.Index(i), s, fmt.Sprintf("expected an %s value as indicated by `ipFamilies[%d]`", want, i)))
-		}
-	}
-	return errs
-}
+	}, spec.APIClusterIPsAtMostTwo)
 
-// validateClusterIPsUpdate: addresses do not change. Only the secondary one may come, or go together with the policy.
-func (r *Rules) validateClusterIPsUpdate(svc, old *corev1.Service) (errs field.ErrorList) {
-	if !hasClusterIP(svc) || !hasClusterIP(old) || isHeadless(svc) && isHeadless(old) {
+	clusterIPsOnePerFamily = rule.New("cluster-ips-one-per-family", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		families := map[corev1.IPFamily]bool{}
+		for _, s := range svc.Spec.ClusterIPs {
+			ip, _ := parseIP(s)
+			if families[familyOf(ip)] {
+				return field.ErrorList{field.Invalid(clusterIPsPath, svc.Spec.ClusterIPs, "may specify no more than one IP for each IP family")}
+			}
+			families[familyOf(ip)] = true
+		}
 		return nil
-	}
-	if r.faults.On(fault.ClusterIPMutable) || svc.Spec.Type != old.Spec.Type && r.faults.On(fault.TypeChangeReassigns) {
-		return nil
-	}
-	now, before := svc.Spec.ClusterIPs, old.Spec.ClusterIPs
-	switch {
-	case len(now) == 0 && len(before) > 0:
-		errs = append(errs, field.Invalid(clusterIPsPath.Index(0), now, "primary clusterIP can not be unset"))
-	case len(now) == len(before):
-		for i := range now {
-			if now[i] != before[i] {
-				errs = append(errs, field.Invalid(clusterIPsPath.Index(i), now, "may not change once set"))
+	}, spec.APIClusterIPsOnePerFamily)
+
+	clusterIPsMatchFamilies = rule.New("cluster-ips-match-families", func(_ *Rules, svc, _ *corev1.Service) (errs field.ErrorList) {
+		if isHeadless(svc) {
+			return nil
+		}
+		for i, s := range svc.Spec.ClusterIPs {
+			if i >= len(svc.Spec.IPFamilies) || !slices.Contains(ipFamilies, svc.Spec.IPFamilies[i]) {
+				continue
+			}
+			want := svc.Spec.IPFamilies[i]
+			if ip, ok := parseIP(s); ok && familyOf(ip) != want {
+				errs = append(errs, field.Invalid(clusterIPsPath.Index(i), s, fmt.Sprintf("expected an %s value as indicated by `ipFamilies[%d]`", want, i)))
 			}
 		}
-	case len(before) > 0 && now[0] != before[0]:
-		errs = append(errs, field.Invalid(clusterIPsPath.Index(0), now, "may not change once set"))
-	}
-	if len(now) == 1 && len(before) == 2 && policyOf(svc) != corev1.IPFamilyPolicySingleStack {
-		errs = append(errs, field.Invalid(ipFamilyPolicyPath, policyOf(svc), "must be set to 'SingleStack' when releasing the secondary clusterIP"))
-	}
-	return errs
+		return errs
+	}, spec.APIClusterIPsMatchFamilies)
+
+	// Only the secondary address may come, or go.
+	clusterIPsImmutable = rule.New("cluster-ips-immutable", func(_ *Rules, svc, old *corev1.Service) (errs field.ErrorList) {
+		if !keepsClusterIPs(svc, old) {
+			return nil
+		}
+		now, before := svc.Spec.ClusterIPs, old.Spec.ClusterIPs
+		switch {
+		case len(now) == 0 && len(before) > 0:
+			errs = append(errs, field.Invalid(clusterIPsPath.Index(0), now, "primary clusterIP can not be unset"))
+		case len(now) == len(before):
+			for i := range now {
+				if now[i] != before[i] {
+					errs = append(errs, field.Invalid(clusterIPsPath.Index(i), now, "may not change once set"))
+				}
+			}
+		case len(before) > 0 && now[0] != before[0]:
+			errs = append(errs, field.Invalid(clusterIPsPath.Index(0), now, "may not change once set"))
+		}
+		return errs
+	}, spec.APIClusterIPImmutable, spec.APIClusterIPsSecondaryImmutable, spec.APITypeChangeKeepsClusterIP)
+
+	secondaryClusterIPGoesWithPolicy = rule.New("secondary-cluster-ip-goes-with-policy", func(_ *Rules, svc, old *corev1.Service) field.ErrorList {
+		if keepsClusterIPs(svc, old) && len(svc.Spec.ClusterIPs) == 1 && len(old.Spec.ClusterIPs) == 2 && policyOf(svc) != corev1.IPFamilyPolicySingleStack {
+			return field.ErrorList{field.Invalid(ipFamilyPolicyPath, policyOf(svc), "must be set to 'SingleStack' when releasing the secondary clusterIP")}
+		}
+		return nil
+	}, spec.APIIPFamiliesRemovalNeedsSingleStack)
+)
+
+// keepsClusterIPs reports whether an update has to leave the addresses as they are.
+func keepsClusterIPs(svc, old *corev1.Service) bool {
+	return hasClusterIP(svc) && hasClusterIP(old) && !(isHeadless(svc) && isHeadless(old))
 }

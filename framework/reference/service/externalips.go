@@ -2,69 +2,59 @@ package service
 
 import (
 	"net/netip"
-	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// validateExternalIPs: external IPs are addresses that a packet on the network can have as its destination. Kubernetes does
-// not manage them: any of them may occur any number of times. A value that is stored may stay as it is written.
-func (r *Rules) validateExternalIPs(svc, old *corev1.Service) (errs field.ErrorList) {
-	if r.faults.On(fault.ExternalIPsUnchecked) {
-		return nil
-	}
-	var stored []string
-	if old != nil {
-		stored = old.Spec.ExternalIPs
-	}
-	strict := r.strictIPs() && !r.faults.On(fault.ExternalIPsSloppy)
-	for i, s := range svc.Spec.ExternalIPs {
-		path := specPath.Child("externalIPs").Index(i)
-		if invalid := validation.IsValidIPForLegacyField(path, s, strict, r.kept(stored)); len(invalid) > 0 {
-			errs = append(errs, invalid...)
-			continue
+// Rules for external IPs. Kubernetes does not manage them: any of them may occur any number of times.
+var (
+	// External IPs are addresses. A value that is stored may stay as it is written.
+	externalIPsValid = rule.New("external-ips-valid", func(r *Rules, svc, old *corev1.Service) (errs field.ErrorList) {
+		var stored []string
+		if old != nil {
+			stored = old.Spec.ExternalIPs
 		}
-		ip, ok := parseIP(s)
+		for i, s := range svc.Spec.ExternalIPs {
+			path := externalIPPath(i)
+			if invalid := validation.IsValidIPForLegacyField(path, s, r.externalIPsStrict.Do(r), r.storedStays.Do(stored)); len(invalid) > 0 {
+				errs = append(errs, invalid...)
+				continue
+			}
+			ip, ok := parseIP(s)
+			if !ok {
+				errs = append(errs, field.Invalid(path, s, "must be a valid IP address"))
+				continue
+			}
+			errs = append(errs, r.externalIPReachable.Do(r, svc, i, ip)...)
+		}
+		return errs
+	}, spec.APIExternalIPsValues, spec.APIExternalIPsUnmanaged)
+
+	externalIPsStrict = rule.New("external-ips-strict", (*Rules).strictIPs, spec.APIExternalIPsStrict)
+
+	// A packet on the network can have an external IP as its destination.
+	externalIPReachable = rule.New("external-ip-reachable", func(_ *Rules, svc *corev1.Service, i int, ip netip.Addr) field.ErrorList {
 		switch {
-		case !ok:
-			errs = append(errs, field.Invalid(path, s, "must be a valid IP address"))
-		case slices.Contains(svc.Spec.ExternalIPs[:i], s) && r.faults.On(fault.ExternalIPsDistinct):
-			errs = append(errs, field.Duplicate(path, s))
-		case r.faults.On(fault.ExternalIPsNotInUse) && r.holds(ip):
-			errs = append(errs, field.Invalid(path, s, "is in use"))
-		case ip.Is6() && r.faults.On(fault.ExternalIPsIPv4Only):
-			errs = append(errs, field.Invalid(path, s, "must be an IPv4 address"))
-		case r.faults.On(fault.ExternalIPsSpecial):
 		case ip.IsUnspecified():
-			errs = append(errs, field.Invalid(path, s, "may not be unspecified"))
+			return refuseExternalIP(svc, i, "may not be unspecified")
 		case ip.IsLoopback():
-			errs = append(errs, field.Invalid(path, s, "may not be in the loopback range (127.0.0.0/8, ::1/128)"))
+			return refuseExternalIP(svc, i, "may not be in the loopback range (127.0.0.0/8, ::1/128)")
 		case ip.IsLinkLocalUnicast():
-			errs = append(errs, field.Invalid(path, s, "may not be in the link-local range (169.254.0.0/16, fe80::/10)"))
+			return refuseExternalIP(svc, i, "may not be in the link-local range (169.254.0.0/16, fe80::/10)")
 		case ip.IsLinkLocalMulticast():
-			errs = append(errs, field.Invalid(path, s, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/16)"))
+			return refuseExternalIP(svc, i, "may not be in the link-local multicast range (224.0.0.0/24, ff02::/16)")
 		}
-	}
-	return errs
-}
+		return nil
+	}, spec.APIExternalIPsValues)
+)
 
-// holds reports whether an address is in use as a cluster IP.
-func (r *Rules) holds(ip netip.Addr) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	_, inUse := r.ips.inUse[ip]
-	return inUse
-}
+func externalIPPath(i int) *field.Path { return specPath.Child("externalIPs").Index(i) }
 
-// takeExternalIPs is what the fault ExternalIPsAllocated does: external IPs of the Service range are taken from it.
-func (r *Rules) takeExternalIPs(tx *Transaction, svc *corev1.Service) {
-	for _, s := range svc.Spec.ExternalIPs {
-		if ip, ok := parseIP(s); ok {
-			_ = tx.takeIP(ip)
-		}
-	}
+func refuseExternalIP(svc *corev1.Service, i int, why string) field.ErrorList {
+	return field.ErrorList{field.Invalid(externalIPPath(i), svc.Spec.ExternalIPs[i], why)}
 }

@@ -1,117 +1,120 @@
 package service
 
 import (
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/service-conformance/conformance/framework/reference/allocator"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 var healthCheckNodePortPath = specPath.Child("healthCheckNodePort")
 
-// needsHealthCheckNodePort reports whether a load balancer has to learn which nodes have endpoints: only if external traffic
-// stays on the node that receives it.
-func (r *Rules) needsHealthCheckNodePort(svc *corev1.Service) bool {
-	if r.faults.On(fault.HealthCheckNever) {
-		return false
-	}
-	return isLoadBalancer(svc) && (isExternallyLocal(svc) || r.faults.On(fault.HealthCheckAlways))
-}
+// A load balancer has to learn which nodes have endpoints only if external traffic stays on the node that receives it.
+var healthCheckNeeded = rule.New("health-check-node-port-needed", func(svc *corev1.Service) bool {
+	return isLoadBalancer(svc) && isExternallyLocal(svc)
+}, spec.APIHealthCheckNodePortApplies)
 
-// keepHealthCheckNodePort: an update that leaves the port out keeps it.
-func (r *Rules) keepHealthCheckNodePort(svc, old *corev1.Service) {
-	if r.needsHealthCheckNodePort(old) && r.needsHealthCheckNodePort(svc) && svc.Spec.HealthCheckNodePort == 0 && !r.faults.On(fault.HealthCheckNotKept) {
+// An update that leaves the port out keeps it.
+var healthCheckPortKept = rule.New("health-check-node-port-kept", func(r *Rules, svc, old *corev1.Service) {
+	if r.healthCheckNeeded.Do(old) && r.healthCheckNeeded.Do(svc) && svc.Spec.HealthCheckNodePort == 0 {
 		svc.Spec.HealthCheckNodePort = old.Spec.HealthCheckNodePort
 	}
-}
+}, spec.APIHealthCheckNodePortImmutable)
 
 // gainsHealthCheckNodePort reports whether a Service needs the port and does not hold one yet; old is nil for a new Service.
 func (r *Rules) gainsHealthCheckNodePort(svc, old *corev1.Service) bool {
-	return r.needsHealthCheckNodePort(svc) && (old == nil || !r.needsHealthCheckNodePort(old))
+	return r.healthCheckNeeded.Do(svc) && (old == nil || !r.healthCheckNeeded.Do(old))
 }
 
-// takeNamedHealthCheckNodePort: a port that the client chose is taken if it is in range and free, otherwise the request fails.
-func (r *Rules) takeNamedHealthCheckNodePort(tx *Transaction, svc, old *corev1.Service) error {
-	port := svc.Spec.HealthCheckNodePort
-	if port == 0 || !r.gainsHealthCheckNodePort(svc, old) {
+// losesHealthCheckNodePort reports whether a change makes the port useless.
+func (r *Rules) losesHealthCheckNodePort(svc, old *corev1.Service) bool {
+	return r.healthCheckNeeded.Do(old) && !r.healthCheckNeeded.Do(svc)
+}
+
+// How a Service gets the port, and how it gives it back.
+var (
+	namedHealthCheckPortTaken = rule.New("named-health-check-node-port-taken", func(t *Transaction, svc, old *corev1.Service) error {
+		port := svc.Spec.HealthCheckNodePort
+		if port == 0 || !t.rules.gainsHealthCheckNodePort(svc, old) {
+			return nil
+		}
+		if err := t.takePort(int(port)); err != nil {
+			return t.rules.healthCheckPortRefused.Do(svc, err)
+		}
 		return nil
-	}
-	if r.faults.On(fault.HealthCheckNotReserved) {
-		return nil
-	}
-	err := tx.takePort(int(port))
-	if outside := new(*allocator.PortNotInRangeError); errors.As(err, outside) && r.faults.On(fault.HealthCheckAnyNumber) {
-		return nil
-	}
-	if err != nil && r.faults.On(fault.HealthCheckServerError) {
-		return apierrors.NewInternalError(err)
-	}
-	if err != nil {
+	}, spec.APIHealthCheckNodePortChosen)
+
+	// A port that is out of range or in use makes the request fail.
+	healthCheckPortRefused = rule.New("health-check-node-port-refused", func(svc *corev1.Service, err error) error {
+		port := svc.Spec.HealthCheckNodePort
 		return refusal(svc, field.ErrorList{field.Invalid(healthCheckNodePortPath, port, fmt.Sprintf("failed to allocate health check node port %d: %v", port, err))})
-	}
-	return nil
-}
+	}, spec.APIHealthCheckNodePortOutOfRange, spec.APIHealthCheckNodePortInUse, spec.APIHealthCheckNodePortClientError)
 
-// takeMissingHealthCheckNodePort: a port that is needed and not named is allocated.
-func (r *Rules) takeMissingHealthCheckNodePort(tx *Transaction, svc, old *corev1.Service) error {
-	if svc.Spec.HealthCheckNodePort != 0 || !r.gainsHealthCheckNodePort(svc, old) {
+	missingHealthCheckPortAssigned = rule.New("missing-health-check-node-port-assigned", func(t *Transaction, svc, old *corev1.Service) error {
+		if svc.Spec.HealthCheckNodePort != 0 || !t.rules.gainsHealthCheckNodePort(svc, old) {
+			return nil
+		}
+		port, err := t.takeNextPort()
+		if err != nil {
+			return exhausted(svc, "health check node port", err)
+		}
+		svc.Spec.HealthCheckNodePort = int32(port)
 		return nil
-	}
-	port, err := tx.takeNextPort()
-	if err != nil {
-		return exhausted(svc, "health check node port", err)
-	}
-	svc.Spec.HealthCheckNodePort = int32(port)
-	if r.faults.On(fault.HealthCheckNotReserved) {
-		tx.freePort(port)
-	}
-	return nil
-}
+	}, spec.APIHealthCheckNodePortAssigned)
 
-// freeHealthCheckNodePort gives the port back when a change makes it useless.
-func (r *Rules) freeHealthCheckNodePort(tx *Transaction, svc, old *corev1.Service) {
-	if svc.Spec.Type != old.Spec.Type && r.faults.On(fault.TypeChangeLeaksHealthPort) || r.faults.On(fault.HealthCheckUpdateLeaks) {
-		return
-	}
-	if r.needsHealthCheckNodePort(old) && !r.needsHealthCheckNodePort(svc) {
-		tx.freePort(int(old.Spec.HealthCheckNodePort))
-	}
-}
+	uselessHealthCheckPortFreed = rule.New("useless-health-check-node-port-freed", func(t *Transaction, svc, old *corev1.Service) error {
+		if t.rules.losesHealthCheckNodePort(svc, old) {
+			t.freePort(int(old.Spec.HealthCheckNodePort))
+		}
+		return nil
+	}, spec.APIHealthCheckNodePortCleared)
 
-// clearHealthCheckNodePort: a change that makes the port useless clears it, unless the request changes it as well.
-func (r *Rules) clearHealthCheckNodePort(svc, old *corev1.Service) {
-	if r.needsHealthCheckNodePort(old) && !r.needsHealthCheckNodePort(svc) && svc.Spec.HealthCheckNodePort == old.Spec.HealthCheckNodePort && !r.faults.On(fault.HealthCheckNotCleared) {
+	deletedHealthCheckPortFreed = rule.New("deleted-service-frees-health-check-node-port", func(r *Rules, svc *corev1.Service) {
+		if r.healthCheckNeeded.Do(svc) {
+			r.ports.Release(int(svc.Spec.HealthCheckNodePort))
+		}
+	}, spec.APIHealthCheckNodePortReleased)
+)
+
+// A change that makes the port useless clears it, unless the request changes it as well.
+var healthCheckPortCleared = rule.New("health-check-node-port-cleared", func(r *Rules, svc, old *corev1.Service) {
+	if r.losesHealthCheckNodePort(svc, old) && svc.Spec.HealthCheckNodePort == old.Spec.HealthCheckNodePort {
 		svc.Spec.HealthCheckNodePort = 0
 	}
-}
+}, spec.APIHealthCheckNodePortCleared, spec.APIUpdateClearsUnchanged)
 
-// validateHealthCheckNodePort: the port is set exactly where it is needed.
-func (r *Rules) validateHealthCheckNodePort(svc *corev1.Service) (errs field.ErrorList) {
-	port := svc.Spec.HealthCheckNodePort
-	switch needs := r.needsHealthCheckNodePort(svc); {
-	case !needs && r.faults.On(fault.HealthCheckUnneeded):
-	case !needs && port != 0:
-		errs = append(errs, field.Invalid(healthCheckNodePortPath, port, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'"))
-	case needs && port == 0:
-		errs = append(errs, field.Required(healthCheckNodePortPath, ""))
-	case needs:
+// Rules for the port.
+var (
+	healthCheckPortByType = rule.New("health-check-node-port-by-type", func(r *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if port := svc.Spec.HealthCheckNodePort; port != 0 && !r.healthCheckNeeded.Do(svc) {
+			return field.ErrorList{field.Invalid(healthCheckNodePortPath, port, "may only be set when `type` is 'LoadBalancer' and `externalTrafficPolicy` is 'Local'")}
+		}
+		return nil
+	}, spec.APIHealthCheckNodePortUnneeded, spec.APIHealthCheckNodePortApplies)
+
+	healthCheckPortValid = rule.New("health-check-node-port-valid", func(r *Rules, svc, _ *corev1.Service) (errs field.ErrorList) {
+		if !r.healthCheckNeeded.Do(svc) {
+			return nil
+		}
+		port := svc.Spec.HealthCheckNodePort
+		if port == 0 {
+			return field.ErrorList{field.Required(healthCheckNodePortPath, "")}
+		}
 		for _, msg := range validation.IsValidPortNum(int(port)) {
 			errs = append(errs, field.Invalid(healthCheckNodePortPath, port, msg))
 		}
-	}
-	return errs
-}
+		return errs
+	}, spec.APIHealthCheckNodePortApplies, spec.APIHealthCheckNodePortOutOfRange)
 
-// validateHealthCheckNodePortUpdate: the port does not change while it is needed.
-func (r *Rules) validateHealthCheckNodePortUpdate(svc, old *corev1.Service) field.ErrorList {
-	if r.needsHealthCheckNodePort(svc) && r.needsHealthCheckNodePort(old) && svc.Spec.HealthCheckNodePort != old.Spec.HealthCheckNodePort && !r.faults.On(fault.HealthCheckMutable) {
-		return field.ErrorList{field.Forbidden(healthCheckNodePortPath, "field is immutable")}
-	}
-	return nil
-}
+	// The port does not change while it is needed.
+	healthCheckPortImmutable = rule.New("health-check-node-port-immutable", func(r *Rules, svc, old *corev1.Service) field.ErrorList {
+		if r.healthCheckNeeded.Do(svc) && r.healthCheckNeeded.Do(old) && svc.Spec.HealthCheckNodePort != old.Spec.HealthCheckNodePort {
+			return field.ErrorList{field.Forbidden(healthCheckNodePortPath, "field is immutable")}
+		}
+		return nil
+	}, spec.APIHealthCheckNodePortImmutable)
+)

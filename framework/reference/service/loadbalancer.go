@@ -8,123 +8,152 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 const onlyLoadBalancer = "may only be used when `type` is 'LoadBalancer'"
 
-var loadBalancerClassPath = specPath.Child("loadBalancerClass")
+var (
+	balancerNodePortsPath = specPath.Child("allocateLoadBalancerNodePorts")
+	loadBalancerClassPath = specPath.Child("loadBalancerClass")
+)
 
-// defaultAllocateLoadBalancerNodePorts: a load balancer gets node ports by default.
-func (r *Rules) defaultAllocateLoadBalancerNodePorts(svc *corev1.Service) {
-	if isLoadBalancer(svc) && svc.Spec.AllocateLoadBalancerNodePorts == nil {
-		svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(!r.faults.On(fault.BalancerNodePortsOff))
-	}
-}
+// Rules for allocateLoadBalancerNodePorts.
+var (
+	balancerNodePortsDefault = rule.New("load-balancer-node-ports-default", defaultBalancerNodePortsOf(true), spec.APILoadBalancerNodePortsDefault)
 
-// clearAllocateLoadBalancerNodePorts: a change to another type clears the field, unless the request changes it as well.
-func (r *Rules) clearAllocateLoadBalancerNodePorts(svc, old *corev1.Service) {
-	if r.faults.On(fault.BalancerNodePortsNotCleared) {
-		return
-	}
-	if isLoadBalancer(old) && !isLoadBalancer(svc) && ptr.Equal(svc.Spec.AllocateLoadBalancerNodePorts, old.Spec.AllocateLoadBalancerNodePorts) {
-		svc.Spec.AllocateLoadBalancerNodePorts = nil
-	}
-}
+	// A change to another type clears the field, unless the request changes it as well.
+	balancerNodePortsCleared = rule.New("load-balancer-node-ports-cleared", func(_ *Rules, svc, old *corev1.Service) {
+		if isLoadBalancer(old) && !isLoadBalancer(svc) && ptr.Equal(svc.Spec.AllocateLoadBalancerNodePorts, old.Spec.AllocateLoadBalancerNodePorts) {
+			svc.Spec.AllocateLoadBalancerNodePorts = nil
+		}
+	}, spec.APILoadBalancerNodePortsCleared, spec.APIUpdateClearsUnchanged)
 
-// validateAllocateLoadBalancerNodePorts: the field belongs to type LoadBalancer.
-func (r *Rules) validateAllocateLoadBalancerNodePorts(svc *corev1.Service) field.ErrorList {
-	path := specPath.Child("allocateLoadBalancerNodePorts")
-	switch set := svc.Spec.AllocateLoadBalancerNodePorts != nil; {
-	case set && !isLoadBalancer(svc) && !r.faults.On(fault.BalancerNodePortsAnyType):
-		return field.ErrorList{field.Forbidden(path, onlyLoadBalancer)}
-	case !set && isLoadBalancer(svc):
-		return field.ErrorList{field.Required(path, "")}
-	}
-	return nil
-}
-
-// clearLoadBalancerClass: a change to another type clears the class, unless the request changes it as well.
-func (r *Rules) clearLoadBalancerClass(svc, old *corev1.Service) {
-	if r.faults.On(fault.BalancerClassNotCleared) {
-		return
-	}
-	if isLoadBalancer(old) && !isLoadBalancer(svc) && ptr.Equal(svc.Spec.LoadBalancerClass, old.Spec.LoadBalancerClass) {
-		svc.Spec.LoadBalancerClass = nil
-	}
-}
-
-// validateLoadBalancerClass: a class belongs to type LoadBalancer and has the syntax of a label key.
-func (r *Rules) validateLoadBalancerClass(svc *corev1.Service) field.ErrorList {
-	class := svc.Spec.LoadBalancerClass
-	switch {
-	case class == nil:
+	balancerNodePortsByType = rule.New("load-balancer-node-ports-by-type", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if svc.Spec.AllocateLoadBalancerNodePorts != nil && !isLoadBalancer(svc) {
+			return field.ErrorList{field.Forbidden(balancerNodePortsPath, onlyLoadBalancer)}
+		}
 		return nil
-	case !strings.Contains(*class, "/") && r.faults.On(fault.BalancerClassPrefixNeeded):
-		return field.ErrorList{field.Invalid(loadBalancerClassPath, *class, "must have a prefix")}
-	case !isLoadBalancer(svc) && !r.faults.On(fault.BalancerClassAnyType):
-		return field.ErrorList{field.Forbidden(loadBalancerClassPath, onlyLoadBalancer)}
-	case r.faults.On(fault.BalancerClassUnchecked):
+	}, spec.APILoadBalancerNodePortsType)
+
+	balancerNodePortsSet = rule.New("load-balancer-node-ports-set", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if svc.Spec.AllocateLoadBalancerNodePorts == nil && isLoadBalancer(svc) {
+			return field.ErrorList{field.Required(balancerNodePortsPath, "")}
+		}
 		return nil
+	}, spec.APILoadBalancerNodePortsDefault)
+)
+
+// defaultBalancerNodePortsOf makes a rule: this is whether a load balancer gets node ports if the client does not say.
+func defaultBalancerNodePortsOf(allocate bool) defaulting {
+	return func(svc *corev1.Service) {
+		if isLoadBalancer(svc) && svc.Spec.AllocateLoadBalancerNodePorts == nil {
+			svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(allocate)
+		}
 	}
-	return validateQualifiedName(*class, loadBalancerClassPath)
 }
 
-// validateLoadBalancerClassUpdate: the class is chosen when the Service becomes a load balancer, and stays.
-func (r *Rules) validateLoadBalancerClassUpdate(svc, old *corev1.Service) field.ErrorList {
-	switch {
-	case r.faults.On(fault.BalancerClassMutable), old.Spec.LoadBalancerClass == nil && r.faults.On(fault.BalancerClassLate):
+// Rules for loadBalancerClass.
+var (
+	// A change to another type clears the class, unless the request changes it as well.
+	balancerClassCleared = rule.New("load-balancer-class-cleared", func(_ *Rules, svc, old *corev1.Service) {
+		if isLoadBalancer(old) && !isLoadBalancer(svc) && ptr.Equal(svc.Spec.LoadBalancerClass, old.Spec.LoadBalancerClass) {
+			svc.Spec.LoadBalancerClass = nil
+		}
+	}, spec.APILoadBalancerClassCleared, spec.APIUpdateClearsUnchanged)
+
+	balancerClassByType = rule.New("load-balancer-class-by-type", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if svc.Spec.LoadBalancerClass != nil && !isLoadBalancer(svc) {
+			return field.ErrorList{field.Forbidden(loadBalancerClassPath, onlyLoadBalancer)}
+		}
 		return nil
-	case !isLoadBalancer(old) && svc.Spec.LoadBalancerClass != nil && r.faults.On(fault.BalancerClassCreateOnly):
-		return field.ErrorList{field.Invalid(loadBalancerClassPath, svc.Spec.LoadBalancerClass, "may be set on create only")}
+	}, spec.APILoadBalancerClassType)
+
+	// A class has the syntax of a label key.
+	balancerClassSyntax = rule.New("load-balancer-class-syntax", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if !isLoadBalancer(svc) {
+			return nil
+		}
+		return validateBalancerClass(svc)
+	}, spec.APILoadBalancerClassSyntax, spec.APILoadBalancerClassUnprefixed)
+
+	// The class is chosen when the Service becomes a load balancer, and stays.
+	balancerClassImmutable = rule.New("load-balancer-class-immutable", func(_ *Rules, svc, old *corev1.Service) field.ErrorList {
+		if isLoadBalancer(svc) && isLoadBalancer(old) && !ptr.Equal(svc.Spec.LoadBalancerClass, old.Spec.LoadBalancerClass) {
+			return field.ErrorList{field.Invalid(loadBalancerClassPath, svc.Spec.LoadBalancerClass, "may not change once set")}
+		}
+		return nil
+	}, spec.APILoadBalancerClassImmutable, spec.APILoadBalancerClassWhenSet)
+)
+
+func validateBalancerClass(svc *corev1.Service) field.ErrorList {
+	if svc.Spec.LoadBalancerClass == nil {
+		return nil
 	}
-	if isLoadBalancer(svc) && isLoadBalancer(old) && !ptr.Equal(svc.Spec.LoadBalancerClass, old.Spec.LoadBalancerClass) {
-		return field.ErrorList{field.Invalid(loadBalancerClassPath, svc.Spec.LoadBalancerClass, "may not change once set")}
-	}
-	return nil
+	return validateQualifiedName(*svc.Spec.LoadBalancerClass, loadBalancerClassPath)
 }
 
-// validateSourceRanges: source ranges are CIDRs, with or without blanks around them, and belong to type LoadBalancer. The
-// annotation that came before the field counts where the field is not set. A value that is stored may stay as it is.
-func (r *Rules) validateSourceRanges(svc, old *corev1.Service) (errs field.ErrorList) {
-	path := specPath.Child("LoadBalancerSourceRanges") // spelled so in kube-apiserver's answers
-	ranges := svc.Spec.LoadBalancerSourceRanges
-	var stored []string
-	if old != nil {
-		stored = trimmed(old.Spec.LoadBalancerSourceRanges)
-	}
-	if len(ranges) == 0 {
-		const key = corev1.AnnotationLoadBalancerSourceRangesKey
-		value, set := svc.Annotations[key]
+// Rules for source ranges.
+var (
+	sourceRangesByType = rule.New("source-ranges-by-type", func(_ *Rules, svc, old *corev1.Service) field.ErrorList {
+		if ranges, set := sourceRangesOf(svc, old); set && !isLoadBalancer(svc) {
+			return field.ErrorList{field.Forbidden(ranges.path, onlyLoadBalancer)}
+		}
+		return nil
+	}, spec.APILoadBalancerSourceRangesType)
+
+	// Source ranges are CIDRs. A value that is stored may stay as it is.
+	sourceRangesSyntax = rule.New("source-ranges-syntax", func(r *Rules, svc, old *corev1.Service) (errs field.ErrorList) {
+		ranges, set := sourceRangesOf(svc, old)
 		if !set {
 			return nil
 		}
-		path, stored = metadataPath.Child("annotations").Key(key), nil
-		if strings.TrimSpace(value) != "" {
-			ranges = strings.Split(value, ",")
+		strict, stored := r.sourceRangesStrict.Do(r), r.storedStays.Do(ranges.stored)
+		for i, s := range r.sourceRangesTrimmed.Do(ranges.values) {
+			at := ranges.path
+			if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
+				at = ranges.path.Index(i)
+			}
+			errs = append(errs, validation.IsValidCIDRForLegacyField(at, s, strict, stored)...)
 		}
-		if old != nil && old.Annotations[key] == value {
-			ranges = nil // only its type may have changed
-		}
-	}
-	if !isLoadBalancer(svc) && !r.faults.On(fault.SourceRangesAnyType) {
-		errs = append(errs, field.Forbidden(path, onlyLoadBalancer))
-	}
-	strict := r.strictIPs() && !r.faults.On(fault.SourceRangesSloppy)
-	if r.faults.On(fault.SourceRangesUnchecked) {
 		return errs
-	}
-	if !r.faults.On(fault.SourceRangesUntrimmed) {
-		ranges = trimmed(ranges)
-	}
-	for i, s := range ranges {
-		at := path
-		if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
-			at = path.Index(i)
+	}, spec.APILoadBalancerSourceRanges)
+
+	sourceRangesStrict = rule.New("source-ranges-strict", (*Rules).strictIPs, spec.APILoadBalancerSourceRangesStrict)
+
+	// Source ranges may have blanks around them.
+	sourceRangesTrimmed = rule.New("source-ranges-trimmed", trimmed, spec.APILoadBalancerSourceRanges)
+)
+
+// sourceRanges are the source ranges of a Service, where they stand, and those that are stored.
+type sourceRanges struct {
+	path           *field.Path
+	values, stored []string
+}
+
+// sourceRangesOf returns the source ranges that count, and whether there are any. The annotation that came before the field
+// counts where the field is not set.
+func sourceRangesOf(svc, old *corev1.Service) (ranges sourceRanges, set bool) {
+	if len(svc.Spec.LoadBalancerSourceRanges) > 0 {
+		ranges.path = specPath.Child("LoadBalancerSourceRanges") // spelled so in kube-apiserver's answers
+		ranges.values = svc.Spec.LoadBalancerSourceRanges
+		if old != nil {
+			ranges.stored = trimmed(old.Spec.LoadBalancerSourceRanges)
 		}
-		errs = append(errs, validation.IsValidCIDRForLegacyField(at, s, strict, r.kept(stored))...)
+		return ranges, true
 	}
-	return errs
+	const key = corev1.AnnotationLoadBalancerSourceRangesKey
+	value, set := svc.Annotations[key]
+	if !set {
+		return ranges, false
+	}
+	ranges.path = metadataPath.Child("annotations").Key(key)
+	unchanged := old != nil && old.Annotations[key] == value // then only its type may have changed
+	if strings.TrimSpace(value) != "" && !unchanged {
+		ranges.values = strings.Split(value, ",")
+	}
+	return ranges, true
 }
 
 func trimmed(values []string) []string {

@@ -1,28 +1,26 @@
 package service
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/service-conformance/conformance/framework/reference/allocator"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 func nodePortPath(i int) *field.Path { return portsPath.Index(i).Child("nodePort") }
 
-// wantsNodePorts reports whether ports without a node port get one. A load balancer may be able to do without; node ports
-// that the client names are honored even so.
-func (r *Rules) wantsNodePorts(svc *corev1.Service) bool {
-	if isLoadBalancer(svc) && !r.faults.On(fault.BalancerNodePortsAlways) {
+// Ports without a node port get one. A load balancer may be able to do without; node ports that the client names are honored
+// even so.
+var nodePortsWanted = rule.New("node-ports-wanted", func(svc *corev1.Service) bool {
+	if isLoadBalancer(svc) {
 		return svc.Spec.AllocateLoadBalancerNodePorts == nil || *svc.Spec.AllocateLoadBalancerNodePorts
 	}
 	return hasNodePorts(svc)
-}
+}, spec.APITypeNodePort, spec.APITypeLoadBalancer, spec.APILoadBalancerNodePortsDisabled, spec.APILoadBalancerNodePortsDisabledLater)
 
 // nodePortsOf returns the node ports that a Service names, each once.
 func nodePortsOf(svc *corev1.Service) (ports []int) {
@@ -34,18 +32,18 @@ func nodePortsOf(svc *corev1.Service) (ports []int) {
 	return ports
 }
 
-// nodePortsHeld returns the node ports that a stored Service holds: none if its type has none.
+// nodePortsHeld returns the node ports that a stored Service holds: none if there is no Service, or if its type has none.
 func nodePortsHeld(svc *corev1.Service) []int {
-	if !hasNodePorts(svc) {
+	if svc == nil || !hasNodePorts(svc) {
 		return nil
 	}
 	return nodePortsOf(svc)
 }
 
-// keepNodePorts: an update that leaves node ports out keeps them. A port is recognized by its name, and a node port is not
-// kept where the request uses it for another port.
-func (r *Rules) keepNodePorts(svc, old *corev1.Service) {
-	if !r.wantsNodePorts(old) || !r.wantsNodePorts(svc) || r.faults.On(fault.NodePortReassigned) {
+// An update that leaves node ports out keeps them. A port is recognized by its name, and a node port is not kept where the
+// request uses it for another port.
+var nodePortsKept = rule.New("node-ports-kept", func(r *Rules, svc, old *corev1.Service) {
+	if !r.nodePortsWanted.Do(old) || !r.nodePortsWanted.Do(svc) {
 		return
 	}
 	named := nodePortsOf(svc)
@@ -60,114 +58,77 @@ func (r *Rules) keepNodePorts(svc, old *corev1.Service) {
 			}
 		}
 	}
-}
+}, spec.APINodePortKept)
 
-// allocateNodePorts takes the node ports and the health check node port that a Service needs and does not hold yet; old is
-// nil for a new one. Those that the client named come first, lest a random one collides with them. Node ports that an update
-// drops are given back.
-func (r *Rules) allocateNodePorts(tx *Transaction, svc, old *corev1.Service) error {
-	if old != nil && svc.Spec.Type != old.Spec.Type && r.faults.On(fault.TypeChangeNewNodePorts) {
+// How a Service gets its node ports.
+var (
+	// Named ones come first, lest a random one collides with them.
+	namedNodePortsTaken = rule.New("named-node-ports-taken", func(t *Transaction, svc, old *corev1.Service) error {
+		if !hasNodePorts(svc) {
+			return nil
+		}
+		held := nodePortsHeld(old)
 		for i := range svc.Spec.Ports {
-			svc.Spec.Ports[i].NodePort = 0
+			number := svc.Spec.Ports[i].NodePort
+			if number == 0 || slices.Contains(held, int(number)) || t.rules.nodePortShared.Do(svc, i, old == nil) {
+				continue
+			}
+			if err := t.takePort(int(number)); err != nil {
+				if err := t.rules.nodePortRefused.Do(svc, i, err); err != nil {
+					return err
+				}
+			}
 		}
-	}
-	r.dropNodePorts(svc, old)
-	if hasNodePorts(svc) {
-		if err := r.takeNamedNodePorts(tx, svc, old); err != nil {
-			return err
-		}
-	}
-	if err := r.takeNamedHealthCheckNodePort(tx, svc, old); err != nil {
-		return err
-	}
-	if r.wantsNodePorts(svc) && !r.faults.On(fault.TypeNoNodePorts) {
-		if err := r.takeMissingNodePorts(tx, svc, old); err != nil {
-			return err
-		}
-	}
-	if err := r.takeMissingHealthCheckNodePort(tx, svc, old); err != nil {
-		return err
-	}
-	if old != nil {
-		r.freeNodePorts(tx, svc, old)
-		r.freeHealthCheckNodePort(tx, svc, old)
-	}
-	return nil
-}
+		return nil
+	}, spec.APINodePortChosen, spec.APINodePortChanged, spec.APILoadBalancerNodePortsExplicit, spec.AllocNodePortStaticAnyBand)
 
-// dropNodePorts is where faults forget node ports that the client chose.
-func (r *Rules) dropNodePorts(svc, old *corev1.Service) {
-	var held []int
-	if old != nil {
-		held = nodePortsHeld(old)
-	}
-	for i := range svc.Spec.Ports {
-		chosen := !slices.Contains(held, int(svc.Spec.Ports[i].NodePort))
-		if chosen && hasNodePorts(svc) && r.faults.On(fault.NodePortIgnored) ||
-			isLoadBalancer(svc) && !r.wantsNodePorts(svc) && r.faults.On(fault.BalancerNodePortsDropped) {
-			svc.Spec.Ports[i].NodePort = 0
-		}
-	}
-}
-
-// takeNamedNodePorts takes the node ports that the client chose.
-func (r *Rules) takeNamedNodePorts(tx *Transaction, svc, old *corev1.Service) error {
-	var held []int
-	if old != nil {
-		held = nodePortsHeld(old)
-	}
-	for i := range svc.Spec.Ports {
-		number := svc.Spec.Ports[i].NodePort
-		if number == 0 || slices.Contains(held, int(number)) || sharesNodePort(svc, i, old == nil && !r.faults.On(fault.NodePortForTwo)) {
-			continue
-		}
-		err := tx.takePort(int(number))
-		if outside := new(*allocator.PortNotInRangeError); errors.As(err, outside) && r.faults.On(fault.NodePortAnyNumber) {
-			continue
-		}
-		if errors.Is(err, allocator.ErrAllocated) && r.faults.On(fault.NodePortTwice) {
-			continue
-		}
-		if err != nil && r.faults.On(fault.NodePortServerError) {
-			return apierrors.NewInternalError(err)
-		}
-		if err != nil {
-			return refuseNodePort(svc, i, err)
-		}
-	}
-	return nil
-}
-
-// sharesNodePort reports whether an earlier entry has the node port of entry i, and rightly: entries of different protocols
-// may share one. In a new Service they must have the same port number too, as in kube-apiserver.
-func sharesNodePort(svc *corev1.Service, i int, isNew bool) bool {
-	port := &svc.Spec.Ports[i]
-	return slices.ContainsFunc(svc.Spec.Ports[:i], func(p corev1.ServicePort) bool {
-		return p.NodePort == port.NodePort && (p.Port == port.Port || !isNew)
-	})
-}
-
-// takeMissingNodePorts gives a random node port to each entry without one. In a new Service, entries with the same port
-// number, which differ in their protocol, get the same one.
-func (r *Rules) takeMissingNodePorts(tx *Transaction, svc, old *corev1.Service) error {
-	for i := range svc.Spec.Ports {
+	// Entries of different protocols may share a node port. In a new Service they must have the same port number too, as in
+	// kube-apiserver.
+	nodePortShared = rule.New("node-port-shared", func(svc *corev1.Service, i int, isNew bool) bool {
 		port := &svc.Spec.Ports[i]
-		if port.NodePort != 0 || i > 0 && r.faults.On(fault.NodePortFirstOnly) {
-			continue
+		return slices.ContainsFunc(svc.Spec.Ports[:i], func(p corev1.ServicePort) bool {
+			return p.NodePort == port.NodePort && (p.Port == port.Port || !isNew)
+		})
+	}, spec.APINodePortShared)
+
+	// A node port that is out of range or in use makes the request fail.
+	nodePortRefused = rule.New("node-port-refused", func(svc *corev1.Service, i int, err error) error {
+		number := svc.Spec.Ports[i].NodePort
+		return refusal(svc, field.ErrorList{field.Invalid(nodePortPath(i), number, fmt.Sprintf("failed to allocate node port %d: %v", number, err))})
+	}, spec.APINodePortOutOfRange, spec.APINodePortInUse, spec.APINodePortClientError)
+
+	missingNodePortsAssigned = rule.New("missing-node-ports-assigned", func(t *Transaction, svc, old *corev1.Service) error {
+		if !t.rules.nodePortsWanted.Do(svc) {
+			return nil
+		}
+		for i := range svc.Spec.Ports {
+			if err := t.rules.nodePortAssigned.Do(t, svc, old, i); err != nil {
+				return err
+			}
+		}
+		return nil
+	}, spec.APITypeNodePort, spec.APITypeLoadBalancer, spec.APILoadBalancerNodePortsDefault)
+
+	// A port without a node port gets a random one. In a new Service, entries with the same port number, which differ in their
+	// protocol, get the same one.
+	nodePortAssigned = rule.New("node-port-assigned", func(t *Transaction, svc, old *corev1.Service, i int) error {
+		port := &svc.Spec.Ports[i]
+		if port.NodePort != 0 {
+			return nil
 		}
 		if old == nil {
 			if port.NodePort = nodePortOf(svc, port.Port); port.NodePort != 0 {
-				continue
+				return nil
 			}
 		}
-		number, err := tx.takeNextPort()
+		number, err := t.takeNextPort()
 		if err != nil {
 			return exhausted(svc, "node port", err)
 		}
 		port.NodePort = int32(number)
-	}
-	return nil
-}
+		return nil
+	}, spec.APINodePortAssigned, spec.APINodePortShared, spec.AllocNodePortExhaustedRefused)
+)
 
 // nodePortOf returns the node port of the entries with a port number, or 0 if none of them has one yet.
 func nodePortOf(svc *corev1.Service, port int32) int32 {
@@ -179,36 +140,31 @@ func nodePortOf(svc *corev1.Service, port int32) int32 {
 	return 0
 }
 
-// freeNodePorts gives back the node ports that an update drops.
-func (r *Rules) freeNodePorts(tx *Transaction, svc, old *corev1.Service) {
-	if !hasNodePorts(svc) && r.faults.On(fault.TypeChangeLeaksNodePorts) || r.faults.On(fault.NodePortLeaks) {
-		return
-	}
-	named := nodePortsHeld(svc)
-	for _, port := range nodePortsHeld(old) {
-		if !slices.Contains(named, port) {
-			tx.freePort(port)
+// How node ports become free.
+var (
+	droppedNodePortsFreed = rule.New("dropped-node-ports-freed", func(t *Transaction, svc, old *corev1.Service) error {
+		named := nodePortsHeld(svc)
+		for _, port := range nodePortsHeld(old) {
+			if !slices.Contains(named, port) {
+				t.freePort(port)
+			}
 		}
-	}
-}
+		return nil
+	}, spec.APINodePortChanged, spec.APINodePortCleared)
 
-// nodePortsFreedWith returns the node ports that are free when a Service is deleted.
-func (r *Rules) nodePortsFreedWith(svc *corev1.Service) []int {
-	if r.faults.On(fault.NodePortOnAlias) || r.faults.On(fault.NodePortNotCleared) {
-		return nodePortsOf(svc)
-	}
-	return nodePortsHeld(svc)
-}
+	// A deleted Service gives back the node ports that it holds, and no others.
+	nodePortsOwned = rule.New("node-ports-owned", nodePortsHeld, spec.APINodePortOwner)
 
-// refuseNodePort: a node port that is out of range or in use makes the request fail.
-func refuseNodePort(svc *corev1.Service, i int, err error) error {
-	number := svc.Spec.Ports[i].NodePort
-	return refusal(svc, field.ErrorList{field.Invalid(nodePortPath(i), number, fmt.Sprintf("failed to allocate node port %d: %v", number, err))})
-}
+	deletedNodePortsFreed = rule.New("deleted-service-frees-node-ports", func(r *Rules, svc *corev1.Service) {
+		for _, port := range r.nodePortsOwned.Do(svc) {
+			r.ports.Release(port)
+		}
+	}, spec.AllocNodePortDeleteReleases)
+)
 
-// clearNodePorts: a change to a type without node ports clears them, unless the request adds one as well.
-func (r *Rules) clearNodePorts(svc, old *corev1.Service) {
-	if !hasNodePorts(old) || hasNodePorts(svc) || r.faults.On(fault.NodePortNotCleared) {
+// A change to a type without node ports clears them, unless the request adds one as well.
+var nodePortsCleared = rule.New("node-ports-cleared", func(_ *Rules, svc, old *corev1.Service) {
+	if !hasNodePorts(old) || hasNodePorts(svc) {
 		return
 	}
 	held := nodePortsOf(old)
@@ -220,41 +176,37 @@ func (r *Rules) clearNodePorts(svc, old *corev1.Service) {
 	for i := range svc.Spec.Ports {
 		svc.Spec.Ports[i].NodePort = 0
 	}
-}
+}, spec.APINodePortCleared, spec.APIUpdateClearsUnchanged)
 
-// validateNodePortsNeeded: only a type with node ports may name one.
-func (r *Rules) validateNodePortsNeeded(svc *corev1.Service) (errs field.ErrorList) {
-	if svc.Spec.Type != corev1.ServiceTypeClusterIP && svc.Spec.Type != corev1.ServiceTypeExternalName || r.faults.On(fault.NodePortNotCleared) {
-		return nil
-	}
-	if hasClusterIP(svc) && r.faults.On(fault.NodePortOnClusterIP) || !hasClusterIP(svc) && r.faults.On(fault.NodePortOnAlias) {
-		return nil
-	}
-	for i := range svc.Spec.Ports {
-		if svc.Spec.Ports[i].NodePort != 0 {
-			errs = append(errs, field.Forbidden(nodePortPath(i), fmt.Sprintf("may not be used when `type` is '%s'", svc.Spec.Type)))
+// Rules for node ports.
+var (
+	nodePortsByType = rule.New("node-ports-by-type", func(_ *Rules, svc, _ *corev1.Service) (errs field.ErrorList) {
+		if svc.Spec.Type != corev1.ServiceTypeClusterIP && svc.Spec.Type != corev1.ServiceTypeExternalName {
+			return nil
 		}
-	}
-	return errs
-}
+		for i := range svc.Spec.Ports {
+			if svc.Spec.Ports[i].NodePort != 0 {
+				errs = append(errs, field.Forbidden(nodePortPath(i), fmt.Sprintf("may not be used when `type` is '%s'", svc.Spec.Type)))
+			}
+		}
+		return errs
+	}, spec.APINodePortUnneeded, spec.APICreateClearsNothing)
 
-// validateNodePortsUnique: a node port is used once for each protocol.
-func (r *Rules) validateNodePortsUnique(svc *corev1.Service) (errs field.ErrorList) {
-	type key struct {
-		protocol corev1.Protocol
-		nodePort int32
-	}
-	seen := make(map[key]bool, len(svc.Spec.Ports))
-	for i := range svc.Spec.Ports {
-		port := &svc.Spec.Ports[i]
-		k := key{port.Protocol, port.NodePort}
-		if r.faults.On(fault.NodePortNotShared) {
-			k.protocol = ""
+	// A node port is used once for each protocol.
+	nodePortsDistinct = rule.New("node-ports-distinct", func(_ *Rules, svc, _ *corev1.Service) (errs field.ErrorList) {
+		type key struct {
+			protocol corev1.Protocol
+			nodePort int32
 		}
-		if port.NodePort != 0 && seen[k] && !r.faults.On(fault.NodePortForTwo) {
-			errs = append(errs, field.Duplicate(nodePortPath(i), port.NodePort))
+		seen := make(map[key]bool, len(svc.Spec.Ports))
+		for i := range svc.Spec.Ports {
+			port := &svc.Spec.Ports[i]
+			k := key{port.Protocol, port.NodePort}
+			if port.NodePort != 0 && seen[k] {
+				errs = append(errs, field.Duplicate(nodePortPath(i), port.NodePort))
+			}
+			seen[k] = true
 		}
-		seen[k] = true
-	}
-	return errs
-}
+		return errs
+	}, spec.APINodePortDistinct, spec.APINodePortShared)
+)

@@ -1,16 +1,15 @@
 package service
 
 import (
-	"cmp"
 	"slices"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 var (
@@ -18,175 +17,178 @@ var (
 	protocols = []corev1.Protocol{corev1.ProtocolSCTP, corev1.ProtocolTCP, corev1.ProtocolUDP}
 )
 
-// defaultPorts: the protocol is TCP and the target port is the port by default.
-func (r *Rules) defaultPorts(svc *corev1.Service) {
-	for i := range svc.Spec.Ports {
-		port := &svc.Spec.Ports[i]
-		if port.Port == 0 && r.faults.On(fault.PortDefault80) {
-			port.Port = 80
-		}
-		if port.Protocol == "" {
+// Defaults of a port.
+var (
+	protocolDefault = rule.New("protocol-default", func(svc *corev1.Service, i int) {
+		if port := &svc.Spec.Ports[i]; port.Protocol == "" {
 			port.Protocol = corev1.ProtocolTCP
-			if r.faults.On(fault.ProtocolDefaultUDP) {
-				port.Protocol = corev1.ProtocolUDP
-			}
 		}
-		if port.TargetPort == intstr.FromInt32(0) || port.TargetPort == intstr.FromString("") {
-			port.TargetPort = intstr.FromInt32(port.Port)
-			if r.faults.On(fault.TargetPortOfFirst) {
-				port.TargetPort = intstr.FromInt32(svc.Spec.Ports[0].Port)
-			}
-		}
-		if port.TargetPort.Type == intstr.String && r.faults.On(fault.TargetPortNameLost) {
+	}, spec.APIPortProtocolDefault)
+
+	targetPortDefault = rule.New("target-port-default", func(svc *corev1.Service, i int) {
+		if port := &svc.Spec.Ports[i]; namesNoTargetPort(port) {
 			port.TargetPort = intstr.FromInt32(port.Port)
 		}
-	}
-	if r.faults.On(fault.PortsSorted) {
-		slices.SortStableFunc(svc.Spec.Ports, func(a, b corev1.ServicePort) int { return cmp.Compare(a.Port, b.Port) })
-	}
+	}, spec.APITargetPortDefault, spec.APITargetPortKinds)
+)
+
+func namesNoTargetPort(port *corev1.ServicePort) bool {
+	return port.TargetPort == intstr.FromInt32(0) || port.TargetPort == intstr.FromString("")
 }
 
-// validatePortsPresent: there is a port, unless the Service has no virtual IP.
-func (r *Rules) validatePortsPresent(svc *corev1.Service) field.ErrorList {
-	needed := hasClusterIP(svc) && !isHeadless(svc) && !r.faults.On(fault.PortsOptional) || r.faults.On(fault.PortsAlwaysNeeded)
-	if len(svc.Spec.Ports) == 0 && needed {
-		return field.ErrorList{field.Required(portsPath, "")}
-	}
-	return nil
-}
+// Rules for all ports of a Service.
+var (
+	// A Service without a virtual IP may have no port.
+	portsNeeded = rule.New("ports-needed", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if len(svc.Spec.Ports) == 0 && hasClusterIP(svc) && !isHeadless(svc) {
+			return field.ErrorList{field.Required(portsPath, "")}
+		}
+		return nil
+	}, spec.APIPortsNeeded)
 
-// validatePorts holds the rules for each entry of ports.
-func (r *Rules) validatePorts(svc *corev1.Service) (errs field.ErrorList) {
-	if isLoadBalancer(svc) && r.faults.On(fault.BalancerSingleProtocol) {
+	eachPortValid = rule.New("each-port-valid", func(r *Rules, svc, _ *corev1.Service) (errs field.ErrorList) {
 		for i := range svc.Spec.Ports {
-			if svc.Spec.Ports[i].Protocol != svc.Spec.Ports[0].Protocol {
-				errs = append(errs, field.Invalid(portsPath.Index(i).Child("protocol"), svc.Spec.Ports[i].Protocol, "all ports must have one protocol"))
+			for j := range r.portChecks {
+				errs = append(errs, r.portChecks[j].Do(r, svc, i)...)
 			}
 		}
-	}
-	for i := range svc.Spec.Ports {
-		port, path := &svc.Spec.Ports[i], portsPath.Index(i)
-		errs = append(errs, r.validatePortName(svc, i)...)
-		errs = append(errs, r.validatePortNumber(port.Port, path.Child("port"))...)
-		errs = append(errs, r.validateProtocol(port.Protocol, path.Child("protocol"))...)
-		errs = append(errs, r.validateTargetPort(port.TargetPort, path.Child("targetPort"))...)
-		if isHeadless(svc) && port.TargetPort != intstr.FromInt32(port.Port) && r.faults.On(fault.TargetPortSameNoVIP) {
-			errs = append(errs, field.Invalid(path.Child("targetPort"), port.TargetPort.String(), "must be the port"))
+		return errs
+	}, spec.APIPortsList, spec.APILoadBalancerMixedProtocols)
+
+	portsDistinct = rule.New("ports-distinct", func(_ *Rules, svc, _ *corev1.Service) (errs field.ErrorList) {
+		type key struct {
+			protocol corev1.Protocol
+			port     int32
 		}
-		errs = append(errs, r.validateAppProtocol(port.AppProtocol, path.Child("appProtocol"))...)
-	}
-	return errs
+		seen := make(map[key]bool, len(svc.Spec.Ports))
+		for i := range svc.Spec.Ports {
+			k := key{svc.Spec.Ports[i].Protocol, svc.Spec.Ports[i].Port}
+			if seen[k] {
+				errs = append(errs, repeatedPort(svc, i))
+			}
+			seen[k] = true
+		}
+		return errs
+	}, spec.APIPortsDistinct)
+)
+
+func repeatedPort(svc *corev1.Service, i int) *field.Error {
+	port := &svc.Spec.Ports[i]
+	return field.Duplicate(portsPath.Index(i), corev1.ServicePort{Protocol: port.Protocol, Port: port.Port})
 }
 
-// validatePortName: a name is a DNS label, is unique in the Service, and may be missing only if there is one port.
-func (r *Rules) validatePortName(svc *corev1.Service, i int) (errs field.ErrorList) {
-	name, path := svc.Spec.Ports[i].Name, portsPath.Index(i).Child("name")
-	if name == "" {
-		if len(svc.Spec.Ports) > 1 && !r.faults.On(fault.PortNameNever) || r.faults.On(fault.PortNameAlways) {
-			errs = append(errs, field.Required(path, ""))
+// Rules for one port.
+var (
+	// The name may be missing only if there is one port.
+	portNameNeeded = rule.New("port-name-needed", func(_ *Rules, svc *corev1.Service, i int) field.ErrorList {
+		if svc.Spec.Ports[i].Name == "" && len(svc.Spec.Ports) > 1 {
+			return nameRequired(i)
+		}
+		return nil
+	}, spec.APIPortNameOptional)
+
+	portNameSyntax = rule.New("port-name-syntax", portNameOf(validation.IsDNS1123Label), spec.APIPortNameSyntax)
+
+	portNamesUnique = rule.New("port-names-unique", func(_ *Rules, svc *corev1.Service, i int) field.ErrorList {
+		name := svc.Spec.Ports[i].Name
+		if name != "" && slices.ContainsFunc(svc.Spec.Ports[:i], func(p corev1.ServicePort) bool { return p.Name == name }) {
+			return field.ErrorList{field.Duplicate(portNamePath(i), name)}
+		}
+		return nil
+	}, spec.APIPortNamesUnique)
+
+	portValid = rule.New("port-valid", func(r *Rules, svc *corev1.Service, i int) field.ErrorList {
+		return r.portNumber.Do(svc.Spec.Ports[i].Port, portsPath.Index(i).Child("port"))
+	}, spec.APIPortValues, spec.APIPortRequired, spec.AllocAnyPort)
+
+	portProtocolValid = rule.New("port-protocol-valid", func(r *Rules, svc *corev1.Service, i int) field.ErrorList {
+		return r.protocolKnown.Do(svc.Spec.Ports[i].Protocol, portsPath.Index(i).Child("protocol"))
+	}, spec.APIPortProtocolValues)
+
+	// With a headless Service a target port is ignored, and so may differ from the port.
+	targetPortNumber = rule.New("target-port-number", func(r *Rules, svc *corev1.Service, i int) field.ErrorList {
+		if target := &svc.Spec.Ports[i].TargetPort; target.Type == intstr.Int {
+			return r.portNumber.Do(target.IntVal, targetPortPath(i))
+		}
+		return nil
+	}, spec.APITargetPortNumber, spec.APITargetPortHeadless)
+
+	targetPortName = rule.New("target-port-name", targetPortNameOf(validation.IsValidPortName), spec.APITargetPortName)
+
+	// Names are not checked against any registry.
+	appProtocolSyntax = rule.New("app-protocol-syntax", func(_ *Rules, svc *corev1.Service, i int) field.ErrorList {
+		if protocol := svc.Spec.Ports[i].AppProtocol; protocol != nil {
+			return validateQualifiedName(*protocol, appProtocolPath(i))
+		}
+		return nil
+	}, spec.APIAppProtocolSyntax, spec.APIAppProtocolStandardNames, spec.APIAppProtocolKubernetesNames, spec.APIAppProtocolPrefixedNames)
+)
+
+// Rules for numbers and protocols, of a Service and of its status.
+var (
+	// A port is 1 to 65535.
+	portNumber = rule.New("port-number", func(port int32, path *field.Path) (errs field.ErrorList) {
+		for _, msg := range validation.IsValidPortNum(int(port)) {
+			errs = append(errs, field.Invalid(path, port, msg))
+		}
+		return errs
+	}, spec.APIPortValues, spec.APIPortRequired, spec.APITargetPortNumber, spec.APIStatusIngressPortRequired)
+
+	protocolKnown = rule.New("protocol-known", func(protocol corev1.Protocol, path *field.Path) field.ErrorList {
+		switch {
+		case protocol == "":
+			return field.ErrorList{field.Required(path, "")}
+		case !slices.Contains(protocols, protocol):
+			return unknownProtocol(protocol, path)
+		}
+		return nil
+	}, spec.APIPortProtocolValues, spec.APIStatusIngressPortProtocol)
+)
+
+func unknownProtocol(protocol corev1.Protocol, path *field.Path) field.ErrorList {
+	return field.ErrorList{field.NotSupported(path, protocol, protocols)}
+}
+
+func portNamePath(i int) *field.Path    { return portsPath.Index(i).Child("name") }
+func targetPortPath(i int) *field.Path  { return portsPath.Index(i).Child("targetPort") }
+func appProtocolPath(i int) *field.Path { return portsPath.Index(i).Child("appProtocol") }
+
+func nameRequired(i int) field.ErrorList {
+	return field.ErrorList{field.Required(portNamePath(i), "")}
+}
+
+// portNameOf makes a rule: the name of a port, if it has one, has this syntax.
+func portNameOf(syntax func(string) []string) portChecking {
+	return func(_ *Rules, svc *corev1.Service, i int) (errs field.ErrorList) {
+		name := svc.Spec.Ports[i].Name
+		if name == "" {
+			return nil
+		}
+		for _, msg := range syntax(name) {
+			errs = append(errs, field.Invalid(portNamePath(i), name, msg))
 		}
 		return errs
 	}
-	syntax := validation.IsDNS1123Label
-	if r.faults.On(fault.PortNameDots) {
-		syntax = validation.IsDNS1123Subdomain
-	}
-	if r.faults.On(fault.PortNameShort) {
-		syntax = validation.IsValidPortName
-	}
-	for _, msg := range syntax(name) {
-		errs = append(errs, field.Invalid(path, name, msg))
-	}
-	if !r.faults.On(fault.PortNamesRepeated) && slices.ContainsFunc(svc.Spec.Ports[:i], func(p corev1.ServicePort) bool { return p.Name == name }) {
-		errs = append(errs, field.Duplicate(path, name))
-	}
-	return errs
 }
 
-// validatePortNumber: a port is 1 to 65535.
-func (r *Rules) validatePortNumber(port int32, path *field.Path) (errs field.ErrorList) {
-	if r.faults.On(fault.PortNumberUnchecked) {
-		return nil
+// targetPortNameOf makes a rule: a target port that is a name has this syntax.
+func targetPortNameOf(syntax func(string) []string) portChecking {
+	return func(_ *Rules, svc *corev1.Service, i int) (errs field.ErrorList) {
+		target := &svc.Spec.Ports[i].TargetPort
+		if target.Type == intstr.Int {
+			return nil
+		}
+		for _, msg := range syntax(target.StrVal) {
+			errs = append(errs, field.Invalid(targetPortPath(i), target.StrVal, msg))
+		}
+		return errs
 	}
-	if port == 65535 && r.faults.On(fault.PortNumberBelow65535) {
-		errs = append(errs, field.Invalid(path, port, "must be less than 65535"))
-	}
-	for _, msg := range validation.IsValidPortNum(int(port)) {
-		errs = append(errs, field.Invalid(path, port, msg))
-	}
-	return errs
-}
-
-// validateProtocol: a protocol is TCP, UDP or SCTP.
-func (r *Rules) validateProtocol(protocol corev1.Protocol, path *field.Path) field.ErrorList {
-	switch {
-	case protocol == "":
-		return field.ErrorList{field.Required(path, "")}
-	case r.faults.On(fault.ProtocolUnchecked):
-	case !slices.Contains(protocols, protocol) || protocol == corev1.ProtocolSCTP && r.faults.On(fault.SCTPRefused):
-		return field.ErrorList{field.NotSupported(path, protocol, protocols)}
-	}
-	return nil
-}
-
-// validateTargetPort: a target port is a number 1 to 65535 or an IANA service name. With a headless Service it is ignored,
-// and so may differ from the port.
-func (r *Rules) validateTargetPort(port intstr.IntOrString, path *field.Path) (errs field.ErrorList) {
-	if port.Type == intstr.Int {
-		return r.validatePortNumber(port.IntVal, path)
-	}
-	syntax := validation.IsValidPortName
-	if r.faults.On(fault.TargetPortAnyLabel) {
-		syntax = validation.IsDNS1123Label
-	}
-	if port.StrVal != "" && port.StrVal[0] <= '9' && r.faults.On(fault.TargetPortLetterFirst) {
-		errs = append(errs, field.Invalid(path, port.StrVal, "must begin with a letter"))
-	}
-	for _, msg := range syntax(port.StrVal) {
-		errs = append(errs, field.Invalid(path, port.StrVal, msg))
-	}
-	return errs
-}
-
-// validateAppProtocol: an application protocol has the syntax of a label key. Names are not checked against any registry.
-func (r *Rules) validateAppProtocol(protocol *string, path *field.Path) field.ErrorList {
-	if protocol == nil || r.faults.On(fault.AppProtocolUnchecked) {
-		return nil
-	}
-	prefix, _, prefixed := strings.Cut(*protocol, "/")
-	kubernetes := prefixed && prefix == "kubernetes.io"
-	if *protocol != strings.ToLower(*protocol) && r.faults.On(fault.AppProtocolLowerCase) || !prefixed && r.faults.On(fault.AppProtocolPrefixNeeded) ||
-		prefixed && !kubernetes && r.faults.On(fault.AppProtocolNoForeign) || kubernetes && r.faults.On(fault.AppProtocolNoKubernetes) {
-		return field.ErrorList{field.Invalid(path, *protocol, "is not known")}
-	}
-	return validateQualifiedName(*protocol, path)
 }
 
 // validateQualifiedName: the syntax of a label key, a name with an optional DNS prefix.
 func validateQualifiedName(name string, path *field.Path) (errs field.ErrorList) {
 	for _, msg := range validation.IsQualifiedName(name) {
 		errs = append(errs, field.Invalid(path, name, msg))
-	}
-	return errs
-}
-
-// validatePortsUnique: each pair of port and protocol occurs once.
-func (r *Rules) validatePortsUnique(svc *corev1.Service) (errs field.ErrorList) {
-	type key struct {
-		protocol corev1.Protocol
-		port     int32
-	}
-	seen := make(map[key]bool, len(svc.Spec.Ports))
-	for i := range svc.Spec.Ports {
-		port := &svc.Spec.Ports[i]
-		k := key{port.Protocol, port.Port}
-		if r.faults.On(fault.PortsDistinctByNumber) {
-			k.protocol = ""
-		}
-		if seen[k] && !r.faults.On(fault.PortsRepeated) {
-			errs = append(errs, field.Duplicate(portsPath.Index(i), corev1.ServicePort{Protocol: port.Protocol, Port: port.Port}))
-		}
-		seen[k] = true
 	}
 	return errs
 }

@@ -10,15 +10,14 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Config says which ranges the rules allocate from and which version of Kubernetes they follow.
@@ -29,7 +28,7 @@ type Config struct {
 	// NodePorts is the node-port range; the zero value means 30000-32767.
 	NodePorts PortRange
 	// Faults are the deliberate bugs that are switched on.
-	Faults fault.Set
+	Faults Faults
 	// NewAllocator makes the allocator of a range; nil means allocator.New.
 	NewAllocator func(netip.Prefix) (allocator.Allocator, error)
 	// Seed makes dynamic allocation repeatable.
@@ -55,7 +54,7 @@ const DefaultRange = "kubernetes"
 // Rules are the rules of the Service resource together with the addresses and ports in use. All methods are safe for
 // concurrent use, but the two objects that a method works on must not be shared while it runs.
 type Rules struct {
-	faults   fault.Set
+	*book
 	version  version
 	looseIPs bool
 	families []corev1.IPFamily // that the cluster is configured for, the default one first
@@ -89,13 +88,15 @@ func New(config Config) (*Rules, error) {
 	if err != nil {
 		return nil, err
 	}
+	b := newBook()
+	b.edit(config.Faults)
 	r := &Rules{
-		faults:     config.Faults,
+		book:       b,
 		version:    v,
 		looseIPs:   config.LooseIPs,
 		onAllocate: config.OnAllocate,
 		onRelease:  config.OnRelease,
-		record:     &record{ips: addresses{newAllocator: config.NewAllocator, faults: config.Faults, inUse: map[netip.Addr]use{}}},
+		record:     &record{ips: addresses{book: b, newAllocator: config.NewAllocator, inUse: map[netip.Addr]use{}}},
 	}
 	if r.onAllocate == nil {
 		r.onAllocate = func(netip.Addr, *corev1.Service) {}
@@ -125,69 +126,20 @@ func New(config Config) (*Rules, error) {
 // Default fills in the static defaults of the schema. It is applied whenever a Service is decoded: on create, update and
 // apply, to the main resource and to its status.
 func (r *Rules) Default(svc *corev1.Service) {
-	r.defaultSessionAffinity(svc)
-	r.defaultType(svc)
-	r.defaultPorts(svc)
-	r.defaultExternalTrafficPolicy(svc)
-	r.defaultInternalTrafficPolicy(svc)
-	r.defaultAllocateLoadBalancerNodePorts(svc)
-	r.defaultIPMode(svc)
-	r.mendOptional(svc)
-}
-
-// mendOptional is where faults change optional fields that have no default.
-func (r *Rules) mendOptional(svc *corev1.Service) {
-	spec := &svc.Spec
-	if r.faults.On(fault.PublishNotReadyAlways) {
-		spec.PublishNotReadyAddresses = true
+	for i := range svc.Spec.Ports {
+		for j := range r.portDefaults {
+			r.portDefaults[j].Do(svc, i)
+		}
 	}
-	if spec.TrafficDistribution == nil && r.faults.On(fault.DistributionDefaulted) {
-		spec.TrafficDistribution = ptr.To(corev1.ServiceTrafficDistributionPreferClose)
-	}
-	if r.faults.On(fault.BalancerClassDropped) {
-		spec.LoadBalancerClass = nil
-	}
-	if spec.LoadBalancerClass == nil && isLoadBalancer(svc) && r.faults.On(fault.BalancerClassDefaulted) {
-		spec.LoadBalancerClass = ptr.To("example.com/default")
-	}
-	if r.faults.On(fault.BalancerIPDropped) {
-		spec.LoadBalancerIP = ""
+	for i := range r.defaults {
+		r.defaults[i].Do(svc)
 	}
 }
 
 // Create prepares a new, defaulted Service in place: it allocates what the Service needs, then validates it. A refusal is an
 // *apierrors.StatusError, and then, as in a dry run, nothing stays allocated.
 func (r *Rules) Create(svc *corev1.Service, dryRun bool) (*Transaction, error) {
-	if !r.faults.On(fault.StatusOnCreate) {
-		svc.Status = corev1.ServiceStatus{}
-	}
-	if r.faults.On(fault.CreateDropsFields) {
-		dropChanges(svc, &corev1.Service{})
-	}
-	if blank := []string{""}; r.faults.On(fault.ClusterIPsEmptyEntry) && slices.Equal(svc.Spec.ClusterIPs, blank) {
-		svc.Spec.ClusterIPs = nil
-		defer func() { svc.Spec.ClusterIPs = blank }()
-	}
-	r.mendAllocation(svc)
-	r.normalizeClusterIPs(svc, nil)
-	return r.transact(dryRun, svc, func(tx *Transaction) error {
-		if err := r.initIPFamilies(svc, nil); err != nil {
-			return err
-		}
-		if err := r.refuseByBug(svc, nil); err != nil {
-			return err
-		}
-		if err := r.allocateClusterIPs(tx, svc); err != nil {
-			return r.unexplained(err)
-		}
-		if err := r.takeHidden(tx, svc); err != nil {
-			return err
-		}
-		if r.faults.On(fault.ExternalIPsAllocated) {
-			r.takeExternalIPs(tx, svc)
-		}
-		return r.allocateNodePorts(tx, svc, nil)
-	}, func() field.ErrorList { return r.validateCreate(svc) })
+	return r.create.Do(r, svc, dryRun)
 }
 
 // Update prepares a changed, defaulted Service in place, given the stored one: it keeps allocated values that the request
@@ -195,45 +147,65 @@ func (r *Rules) Create(svc *corev1.Service, dryRun bool) (*Transaction, error) {
 // validates. The metadata that a server fills in (resource version, UID, creation time) is filled in already. A refusal is
 // an *apierrors.StatusError, and then, as in a dry run, nothing changes.
 func (r *Rules) Update(svc, old *corev1.Service, dryRun bool) (*Transaction, error) {
-	switch {
-	case r.faults.On(fault.StatusOnUpdate):
-	case r.faults.On(fault.StatusClearedBySpec):
-		svc.Status = corev1.ServiceStatus{}
-	default:
-		svc.Status = old.Status
+	return r.update.Do(r, svc, old, dryRun)
+}
+
+// The order of what happens to a Service that is written.
+var (
+	addressBeforeCreate = rule.New("address-before-create", func(r *Rules, svc *corev1.Service, dryRun bool) (*Transaction, error) {
+		r.adjust(r.prepares, svc, nil)
+		return r.transact(dryRun, svc, func(t *Transaction) error {
+			if err := r.familiesDecided.Do(t, svc, nil); err != nil {
+				return err
+			}
+			if err := r.addressPerFamily.Do(t, svc, nil); err != nil {
+				return err
+			}
+			return t.each(r.portsTaken, svc, nil)
+		}, func() field.ErrorList { return r.validateCreate(svc) })
+	}, spec.AllocAddressBeforeService, spec.APICreateClearsNothing)
+
+	clearBeforeValidation = rule.New("clear-before-validation", func(r *Rules, svc, old *corev1.Service, dryRun bool) (*Transaction, error) {
+		r.adjust(r.keeps, svc, old)
+		return r.transact(dryRun, svc, func(t *Transaction) error {
+			if err := r.familiesDecided.Do(t, svc, old); err != nil {
+				return err
+			}
+			if err := t.each(r.addressChanges, svc, old); err != nil {
+				return err
+			}
+			if err := t.each(r.portsTaken, svc, old); err != nil {
+				return err
+			}
+			return t.each(r.portsFreed, svc, old)
+		}, func() field.ErrorList {
+			r.adjust(r.clears, svc, old)
+			return r.validateUpdate(svc, old)
+		})
+	}, spec.APITypeChange, spec.APIUpdateClearsUnchanged)
+)
+
+// adjust applies rules that change a Service; old is nil for a new one.
+func (r *Rules) adjust(rules []rule.Rule[adjusting], svc, old *corev1.Service) {
+	for i := range rules {
+		rules[i].Do(r, svc, old)
 	}
-	if err := r.refuseByBug(svc, old); err != nil {
-		return nil, err
-	}
-	r.keepAllocated(svc, old)
-	r.normalizeClusterIPs(svc, old)
-	return r.transact(dryRun, svc, func(tx *Transaction) error {
-		if err := r.initIPFamilies(svc, old); err != nil {
+}
+
+// each applies rules that take and give back, until one fails; old is nil for a new Service.
+func (t *Transaction) each(rules []rule.Rule[allocating], svc, old *corev1.Service) error {
+	for i := range rules {
+		if err := rules[i].Do(t, svc, old); err != nil {
 			return err
 		}
-		if err := r.updateClusterIPs(tx, svc, old); err != nil {
-			return r.unexplained(err)
-		}
-		return r.allocateNodePorts(tx, svc, old)
-	}, func() field.ErrorList {
-		r.clearUnused(svc, old)
-		return r.validateUpdate(svc, old)
-	})
+	}
+	return nil
 }
 
 // UpdateStatus prepares a change of the status subresource in place: the specification stays as it is stored. A refusal is
 // an *apierrors.StatusError.
 func (r *Rules) UpdateStatus(svc, old *corev1.Service) error {
-	if !r.faults.On(fault.StatusTakesSpec) {
-		svc.Spec = *old.Spec.DeepCopy()
-	}
-	if r.faults.On(fault.StatusNotStored) {
-		svc.Status = *old.Status.DeepCopy()
-	}
-	if r.faults.On(fault.StatusKeepsMetadata) {
-		svc.Labels, svc.Annotations = old.Labels, old.Annotations
-	}
-	r.dropStatus(svc, old)
+	r.adjust(r.statusKeeps, svc, old)
 	return refusal(svc, r.validateStatusUpdate(svc, old))
 }
 
@@ -249,7 +221,7 @@ func (r *Rules) Adopt(svc *corev1.Service) error {
 		}
 	}
 	ports := nodePortsHeld(svc)
-	if r.needsHealthCheckNodePort(svc) {
+	if r.healthCheckNeeded.Do(svc) {
 		ports = append(ports, int(svc.Spec.HealthCheckNodePort))
 	}
 	for _, port := range ports {
@@ -264,32 +236,23 @@ func (r *Rules) Adopt(svc *corev1.Service) error {
 func (r *Rules) Delete(svc *corev1.Service) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if !r.faults.On(fault.DeleteKeepsAddress) {
-		for _, ip := range clusterIPsOf(svc) {
-			r.ips.release(ip)
-			r.onRelease(ip)
-		}
-	}
-	if !r.faults.On(fault.PortRangeDeleteKeeps) {
-		for _, port := range r.nodePortsFreedWith(svc) {
-			r.ports.Release(port)
-		}
-	}
-	if r.needsHealthCheckNodePort(svc) && !r.faults.On(fault.HealthCheckDeletionLeaks) {
-		r.ports.Release(int(svc.Spec.HealthCheckNodePort))
+	for i := range r.releases {
+		r.releases[i].Do(r, svc)
 	}
 }
 
-// View changes a stored Service to what a reader sees: internalTrafficPolicy is not shown for ExternalName.
+// deletedAddressesFreed: a Service that is gone gives back its addresses.
+var deletedAddressesFreed = rule.New("deleted-service-frees-addresses", func(r *Rules, svc *corev1.Service) {
+	for _, ip := range clusterIPsOf(svc) {
+		r.ips.release(ip)
+		r.onRelease(ip)
+	}
+}, spec.AllocDeleteReleases, spec.AllocDeleteCollectionReleases)
+
+// View changes a stored Service to what a reader sees.
 func (r *Rules) View(svc *corev1.Service) {
-	if svc.Spec.Type == corev1.ServiceTypeExternalName && !r.faults.On(fault.InternalPolicyOnAlias) {
-		svc.Spec.InternalTrafficPolicy = nil
-	}
-	if r.faults.On(fault.ClusterIPsNotShown) {
-		svc.Spec.ClusterIPs = nil
-	}
-	if r.faults.On(fault.IPFamiliesNotShown) {
-		svc.Spec.IPFamilies = nil
+	for i := range r.views {
+		r.views[i].Do(svc)
 	}
 }
 

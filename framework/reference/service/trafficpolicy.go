@@ -7,7 +7,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/utils/ptr"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 var (
@@ -18,91 +19,109 @@ var (
 	internalTrafficPolicies = []corev1.ServiceInternalTrafficPolicy{corev1.ServiceInternalTrafficPolicyCluster, corev1.ServiceInternalTrafficPolicyLocal}
 )
 
-// defaultExternalTrafficPolicy: the policy is Cluster by default, for Services that external traffic can reach.
-func (r *Rules) defaultExternalTrafficPolicy(svc *corev1.Service) {
-	if r.faults.On(fault.ExternalPolicyByType) && !hasNodePorts(svc) {
-		return
-	}
-	if (isExternallyAccessible(svc) || r.faults.On(fault.ExternalPolicyEverywhere)) && svc.Spec.ExternalTrafficPolicy == "" {
-		svc.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
-	}
-}
+// Rules for externalTrafficPolicy.
+var (
+	// Only Services that external traffic can reach have the policy.
+	externalPolicyDefault = rule.New("external-traffic-policy-default", defaultExternalPolicyOf(isExternallyAccessible), spec.APIExternalTrafficPolicyDefault)
 
-// defaultInternalTrafficPolicy: the policy is Cluster by default, for every type that has cluster IPs.
-func (r *Rules) defaultInternalTrafficPolicy(svc *corev1.Service) {
-	policy := corev1.ServiceInternalTrafficPolicyCluster
-	if r.faults.On(fault.InternalPolicyDefaultLocal) {
-		policy = corev1.ServiceInternalTrafficPolicyLocal
-	}
-	if svc.Spec.InternalTrafficPolicy == nil && (svc.Spec.Type == corev1.ServiceTypeClusterIP || hasNodePorts(svc) || r.faults.On(fault.InternalPolicyOnAlias)) {
-		svc.Spec.InternalTrafficPolicy = ptr.To(policy)
-	}
-	if svc.Spec.ExternalTrafficPolicy != "" && r.faults.On(fault.PoliciesCoupled) {
-		svc.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicy(svc.Spec.ExternalTrafficPolicy))
-	}
-}
+	// A change that ends external traffic clears the policy, unless the request changes it as well.
+	externalPolicyCleared = rule.New("external-traffic-policy-cleared", func(_ *Rules, svc, old *corev1.Service) {
+		if isExternallyAccessible(old) && !isExternallyAccessible(svc) && svc.Spec.ExternalTrafficPolicy == old.Spec.ExternalTrafficPolicy {
+			svc.Spec.ExternalTrafficPolicy = ""
+		}
+	}, spec.APIExternalTrafficPolicyCleared, spec.APIUpdateClearsUnchanged)
 
-// clearExternalTrafficPolicy: a change that ends external traffic clears the policy, unless the request changes it as well.
-func (r *Rules) clearExternalTrafficPolicy(svc, old *corev1.Service) {
-	if r.faults.On(fault.ExternalPolicyNotCleared) {
-		return
-	}
-	if isExternallyAccessible(old) && !isExternallyAccessible(svc) && svc.Spec.ExternalTrafficPolicy == old.Spec.ExternalTrafficPolicy {
-		svc.Spec.ExternalTrafficPolicy = ""
-	}
-}
-
-// validateExternalTrafficPolicy: the policy is Cluster or Local for Services that external traffic can reach, and not set for others.
-func (r *Rules) validateExternalTrafficPolicy(svc *corev1.Service) field.ErrorList {
-	policy := svc.Spec.ExternalTrafficPolicy
-	switch {
-	case !isExternallyAccessible(svc):
-		if policy != "" && !r.faults.On(fault.ExternalPolicyAnywhere) && !r.faults.On(fault.ExternalPolicyEverywhere) {
+	externalPolicyForExternalTraffic = rule.New("external-traffic-policy-for-external-traffic", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if policy := svc.Spec.ExternalTrafficPolicy; policy != "" && !isExternallyAccessible(svc) {
 			return field.ErrorList{field.Invalid(externalTrafficPolicyPath, policy, "may only be set for externally-accessible services")}
 		}
-	case policy == "":
-		return field.ErrorList{field.Required(externalTrafficPolicyPath, "")}
-	case r.faults.On(fault.ExternalPolicyUnchecked):
-	case !slices.Contains(externalTrafficPolicies, policy) || isExternallyLocal(svc) && r.faults.On(fault.ExternalPolicyClusterOnly):
-		return field.ErrorList{field.NotSupported(externalTrafficPolicyPath, policy, externalTrafficPolicies)}
+		return nil
+	}, spec.APIExternalTrafficPolicyExternal)
+
+	externalPolicyKnown = rule.New("external-traffic-policy-known", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		switch policy := svc.Spec.ExternalTrafficPolicy; {
+		case !isExternallyAccessible(svc):
+		case policy == "":
+			return field.ErrorList{field.Required(externalTrafficPolicyPath, "")}
+		case !slices.Contains(externalTrafficPolicies, policy):
+			return unknownExternalPolicy(svc)
+		}
+		return nil
+	}, spec.APIExternalTrafficPolicyValues)
+)
+
+// defaultExternalPolicyOf makes a rule: the policy is Cluster by default, where it applies.
+func defaultExternalPolicyOf(applies func(*corev1.Service) bool) defaulting {
+	return func(svc *corev1.Service) {
+		if svc.Spec.ExternalTrafficPolicy == "" && applies(svc) {
+			svc.Spec.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster
+		}
 	}
-	return nil
 }
 
-// validateInternalTrafficPolicy: the policy is Cluster or Local. An ExternalName Service may have one, without effect.
-func (r *Rules) validateInternalTrafficPolicy(svc *corev1.Service) field.ErrorList {
-	switch policy := svc.Spec.InternalTrafficPolicy; {
-	case policy == nil:
-		if svc.Spec.Type == corev1.ServiceTypeClusterIP || hasNodePorts(svc) {
+func unknownExternalPolicy(svc *corev1.Service) field.ErrorList {
+	return field.ErrorList{field.NotSupported(externalTrafficPolicyPath, svc.Spec.ExternalTrafficPolicy, externalTrafficPolicies)}
+}
+
+// Rules for internalTrafficPolicy.
+var (
+	// Every type that has cluster IPs has the policy.
+	internalPolicyDefault = rule.New("internal-traffic-policy-default", func(svc *corev1.Service) {
+		if svc.Spec.InternalTrafficPolicy == nil && hasInternalPolicy(svc) {
+			svc.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyCluster)
+		}
+	}, spec.APIInternalTrafficPolicyDefault, spec.APITrafficPoliciesIndependent)
+
+	// An alias may have the policy, without effect, and does not show it.
+	internalPolicyHidden = rule.New("internal-traffic-policy-not-shown-for-alias", func(svc *corev1.Service) {
+		if svc.Spec.Type == corev1.ServiceTypeExternalName {
+			svc.Spec.InternalTrafficPolicy = nil
+		}
+	}, spec.APIInternalTrafficPolicyExternalName)
+
+	internalPolicySet = rule.New("internal-traffic-policy-set", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if svc.Spec.InternalTrafficPolicy == nil && hasInternalPolicy(svc) {
 			return field.ErrorList{field.Required(internalTrafficPolicyPath, "")}
 		}
-	case r.faults.On(fault.InternalPolicyUnchecked):
-	case !slices.Contains(internalTrafficPolicies, *policy) || *policy == corev1.ServiceInternalTrafficPolicyLocal && r.faults.On(fault.InternalPolicyClusterOnly):
-		return field.ErrorList{field.NotSupported(internalTrafficPolicyPath, *policy, internalTrafficPolicies)}
-	}
-	return nil
-}
-
-// trafficDistributions are the preferences that may be set (KEP-4444; KEP-3015 for the second and third).
-func (r *Rules) trafficDistributions() []string {
-	var known []string
-	if !r.faults.On(fault.DistributionNotClose) {
-		known = append(known, corev1.ServiceTrafficDistributionPreferClose)
-	}
-	if r.version.preferSame() && !r.faults.On(fault.DistributionNotSame) {
-		known = append(known, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)
-	}
-	return known
-}
-
-// validateTrafficDistribution: a preference, if there is one, is known.
-func (r *Rules) validateTrafficDistribution(svc *corev1.Service) field.ErrorList {
-	distribution := svc.Spec.TrafficDistribution
-	if r.faults.On(fault.DistributionUnchecked) {
 		return nil
-	}
-	if known := r.trafficDistributions(); distribution != nil && !slices.Contains(known, *distribution) {
-		return field.ErrorList{field.NotSupported(specPath.Child("trafficDistribution"), *distribution, known)}
-	}
-	return nil
+	}, spec.APIInternalTrafficPolicyDefault)
+
+	internalPolicyKnown = rule.New("internal-traffic-policy-known", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		if policy := svc.Spec.InternalTrafficPolicy; policy != nil && !slices.Contains(internalTrafficPolicies, *policy) {
+			return unknownInternalPolicy(svc)
+		}
+		return nil
+	}, spec.APIInternalTrafficPolicyValues)
+)
+
+// hasInternalPolicy reports whether the type is a known one that has cluster IPs.
+func hasInternalPolicy(svc *corev1.Service) bool {
+	return svc.Spec.Type == corev1.ServiceTypeClusterIP || hasNodePorts(svc)
 }
+
+func unknownInternalPolicy(svc *corev1.Service) field.ErrorList {
+	return field.ErrorList{field.NotSupported(internalTrafficPolicyPath, *svc.Spec.InternalTrafficPolicy, internalTrafficPolicies)}
+}
+
+// Rules for trafficDistribution.
+var (
+	// The preferences that may be set (KEP-4444; KEP-3015 for the second and third).
+	distributions = rule.New("traffic-distributions", func(r *Rules) []string {
+		known := []string{corev1.ServiceTrafficDistributionPreferClose}
+		if r.version.preferSame() {
+			known = append(known, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)
+		}
+		return known
+	}, spec.APITrafficDistributionPreferClose, spec.APITrafficDistributionPreferSame)
+
+	distributionKnown = rule.New("traffic-distribution-known", func(r *Rules, svc, _ *corev1.Service) field.ErrorList {
+		distribution := svc.Spec.TrafficDistribution
+		if distribution == nil {
+			return nil
+		}
+		if known := r.distributions.Do(r); !slices.Contains(known, *distribution) {
+			return field.ErrorList{field.NotSupported(specPath.Child("trafficDistribution"), *distribution, known)}
+		}
+		return nil
+	}, spec.APITrafficDistributionUnknown, spec.APITrafficDistributionOptional)
+)

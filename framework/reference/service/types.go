@@ -6,44 +6,49 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 var serviceTypes = []corev1.ServiceType{
 	corev1.ServiceTypeClusterIP, corev1.ServiceTypeExternalName, corev1.ServiceTypeLoadBalancer, corev1.ServiceTypeNodePort,
 }
 
-// defaultType: type is ClusterIP by default.
-func (r *Rules) defaultType(svc *corev1.Service) {
-	if svc.Spec.Type != "" {
-		return
-	}
-	svc.Spec.Type = corev1.ServiceTypeClusterIP
-	if r.faults.On(fault.TypeDefaultNodePort) {
-		svc.Spec.Type = corev1.ServiceTypeNodePort
+var typePath = specPath.Child("type")
+
+var (
+	typeDefault = rule.New("type-default", defaultTypeOf(corev1.ServiceTypeClusterIP), spec.APITypeDefault)
+
+	typeKnown = rule.New("type-known", func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+		switch {
+		case svc.Spec.Type == "":
+			return field.ErrorList{field.Required(typePath, "")}
+		case !slices.Contains(serviceTypes, svc.Spec.Type):
+			return unknownType(svc)
+		}
+		return nil
+	}, spec.APITypeValues)
+
+	// An alias has neither cluster IPs nor IP families; every other type has.
+	typeHasClusterIPs = rule.New("type-has-cluster-ips", hasClusterIP,
+		spec.APITypeClusterIP, spec.APITypeNodePort, spec.APITypeLoadBalancer, spec.APITypeExternalName)
+)
+
+// defaultTypeOf makes a rule: this is the type of a Service that names none.
+func defaultTypeOf(typ corev1.ServiceType) defaulting {
+	return func(svc *corev1.Service) {
+		if svc.Spec.Type == "" {
+			svc.Spec.Type = typ
+		}
 	}
 }
 
-// validateType: type is one of four.
-func (r *Rules) validateType(svc *corev1.Service) field.ErrorList {
-	path := specPath.Child("type")
-	switch {
-	case svc.Spec.Type == "":
-		return field.ErrorList{field.Required(path, "")}
-	case r.faults.On(fault.TypeNotValidated):
-	case !slices.Contains(serviceTypes, svc.Spec.Type), r.faults.On(fault.TypeIncomplete) && svc.Spec.Type == corev1.ServiceTypeExternalName:
-		return field.ErrorList{field.NotSupported(path, svc.Spec.Type, serviceTypes)}
-	}
-	return nil
+func unknownType(svc *corev1.Service) field.ErrorList {
+	return field.ErrorList{field.NotSupported(typePath, svc.Spec.Type, serviceTypes)}
 }
 
 // hasClusterIP reports whether the type is one that has cluster IPs, of which "None" is one.
 func hasClusterIP(svc *corev1.Service) bool { return svc.Spec.Type != corev1.ServiceTypeExternalName }
-
-// getsClusterIP is hasClusterIP where a Service is about to be given addresses and IP families.
-func (r *Rules) getsClusterIP(svc *corev1.Service) bool {
-	return hasClusterIP(svc) || r.faults.On(fault.ExternalNameAddressed)
-}
 
 // isHeadless reports whether the Service asks for no virtual IP.
 func isHeadless(svc *corev1.Service) bool {

@@ -5,7 +5,8 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // version is the minor version of Kubernetes 1 whose rules are followed.
@@ -33,13 +34,8 @@ func (v version) relaxedNames() bool { return v >= 36 }
 // strictIPs: leading zeros, IPv4-mapped IPv6 addresses and CIDRs with host bits are refused in new values (KEP-4858).
 func (r *Rules) strictIPs() bool { return r.version >= 36 && !r.looseIPs }
 
-// kept are the stored values that may stay as they are written.
-func (r *Rules) kept(stored []string) []string {
-	if r.faults.On(fault.NotRatcheted) {
-		return nil
-	}
-	return stored
-}
+// storedStays: of the stored values, these may stay as they are written.
+var storedStays = rule.New("stored-stays", func(stored []string) []string { return stored }, spec.APIRatcheting)
 
 // preferSame: trafficDistribution may be PreferSameZone or PreferSameNode (KEP-3015).
 func (v version) preferSame() bool { return v >= 34 }
