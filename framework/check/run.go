@@ -377,6 +377,12 @@ func Concurrently(n int, f func(i int)) {
 // the API server gave up reads meanwhile, the check is unknown instead: the bound may have passed before the demand was looked at.
 func Converge(ctx context.Context, what string, within time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
+	converge(ctx, what, within, nil, demand)
+}
+
+// converge is Converge. If the demand is not met within the bound, more, if not nil, says how much longer it may take.
+func converge(ctx context.Context, what string, within time.Duration, more func() time.Duration, demand func(g gomega.Gomega)) {
+	ginkgo.GinkgoHelper()
 	within = bounded(patiently(within))
 	bound, polling := within, patiently(pollInterval)
 	if onVirtualClock() { // nothing happens by itself there: a demand that waits lets time pass
@@ -392,7 +398,13 @@ func Converge(ctx context.Context, what string, within time.Duration, demand fun
 			if n := readsGivenUp.Load() - givenUp; n > 0 {
 				Abort("reads that the API server gave up meanwhile: %d; %s", n, plainMessage(unmet))
 			}
-			ginkgo.Fail(unmet)
+			if more != nil && ctx.Err() == nil {
+				left, more = more(), nil
+				bound = watch.elapsed() + left
+			}
+			if left <= 0 {
+				ginkgo.Fail(unmet)
+			}
 		}
 	}
 	if current != nil {

@@ -21,8 +21,7 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// converge demands that the controllers follow a change, which what names, within the bound. Time passes first where it does so only
-// when it is asked to: the demand is then looked at once.
+// converge demands that the controllers follow a change, which what names, within the bound.
 func converge(ctx context.Context, net *check.Network, what string, demand func(g Gomega)) {
 	ginkgo.GinkgoHelper()
 	convergeWithin(ctx, net, what, check.ConvergenceBound, demand)
@@ -31,11 +30,7 @@ func converge(ctx context.Context, net *check.Network, what string, demand func(
 // convergeWithin is converge with a bound of its own.
 func convergeWithin(ctx context.Context, net *check.Network, what string, bound time.Duration, demand func(g Gomega)) {
 	ginkgo.GinkgoHelper()
-	if net.Has(spec.VirtualClock) {
-		net.Pass(ctx, bound)
-		bound = time.Nanosecond
-	}
-	check.Converge(ctx, what, bound, demand)
+	net.Converge(ctx, what, bound, demand)
 }
 
 // generated demands something of the EndpointSlices that name the Service.
