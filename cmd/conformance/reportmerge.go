@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -96,8 +97,10 @@ func keepShardLogs(s report.ShardReport, out string) error {
 		return err
 	}
 	from := filepath.Join(s.Path, report.LogsFolder) // none beside a report that was named as a file
-	if _, err := os.Stat(from); err != nil {
+	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
 		return nil
+	} else if err != nil {
+		return err
 	}
 	return os.CopyFS(to, os.DirFS(from))
 }

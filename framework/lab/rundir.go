@@ -50,11 +50,11 @@ func (i ProcessIdentity) kill() error { return i.end(killGroup) }
 func (i ProcessIdentity) end(kill func(*os.Process) error) error {
 	started, err := processStart(i.PID)
 	if err != nil || i.Started == "" || started != i.Started {
-		return nil
+		return nil //nolint:nilerr // it has ended, and another process may have its number
 	}
 	p, err := os.FindProcess(i.PID)
 	if err != nil {
-		return nil // it has just ended
+		return nil //nolint:nilerr // it has just ended
 	}
 	if err := kill(p); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		return fmt.Errorf("kill process %d: %w", i.PID, err)
@@ -223,7 +223,7 @@ func sweep(parent string) error {
 func sweepDir(path string) error {
 	b, err := os.ReadFile(filepath.Join(path, recordFile))
 	if err != nil {
-		return nil // it is being made at this moment
+		return nil //nolint:nilerr // it is being made at this moment
 	}
 	var r record
 	if err := json.Unmarshal(b, &r); err != nil {

@@ -390,11 +390,11 @@ func (s state) takeDown(r *Running) error {
 func endRecorded(runDir string) error {
 	b, err := os.ReadFile(filepath.Join(runDir, recordFile))
 	if err != nil {
-		return nil // a sweep was faster
+		return nil //nolint:nilerr // a sweep was faster
 	}
 	var r record
 	if err := json.Unmarshal(b, &r); err != nil {
-		return nil // it goes with the folder, and nothing that it could name outlives the servers
+		return nil //nolint:nilerr // it goes with the folder, and nothing that it could name outlives the servers
 	}
 	var errs []error
 	for _, p := range r.Processes {

@@ -43,10 +43,11 @@ type Expectation struct {
 	Expires string `json:"expires,omitempty"`
 }
 
-// Excuses reports whether x excuses the same failures. The words in which they are told may have changed since.
-func (p Expectation) Excuses(x *Expectation) bool {
-	p.Reason, p.Source, p.Link = x.Reason, x.Source, x.Link
-	return p == *x
+// Excuses reports whether other excuses the same failures. The words in which they are told may have changed since.
+func (x *Expectation) Excuses(other *Expectation) bool {
+	reworded := *x
+	reworded.Reason, reworded.Source, reworded.Link = other.Reason, other.Source, other.Link
+	return reworded == *other
 }
 
 // Expectations is the list for one implementation.

@@ -73,14 +73,11 @@ func (b *bands) takeNext() (uint64, bool) {
 	return 0, false
 }
 
-// release makes a number free and reports whether it was taken.
-func (b *bands) release(n uint64) bool {
-	band, place := b.band(n)
-	if !band.taken(place) {
-		return false
+// release makes a number free, if it is taken.
+func (b *bands) release(n uint64) {
+	if band, place := b.band(n); band.taken(place) {
+		band.release(place)
 	}
-	band.release(place)
-	return true
 }
 
 func (b *bands) taken(n uint64) bool {

@@ -102,7 +102,7 @@ func (s *Server) delete(res *resource, namespace, name string, options *metav1.D
 func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool) (object, bool, error) {
 	marked := e.stored.DeepCopyObject().(object)
 	markDeleted(res, marked, grace)
-	if deletable(res, marked) || s.faulty(res, fault.FinalizersIgnored) {
+	if deletable(marked) || s.faulty(res, fault.FinalizersIgnored) {
 		if dryRun {
 			s.freeByBug(e.stored)
 			return e.view, true, nil
@@ -160,7 +160,7 @@ func markDeleted(res *resource, obj object, grace *int64) {
 }
 
 // deletable reports whether nothing holds an object any more whose deletion has been asked for.
-func deletable(res *resource, obj object) bool {
+func deletable(obj object) bool {
 	if obj.GetDeletionTimestamp() == nil || len(obj.GetFinalizers()) > 0 {
 		return false
 	}

@@ -116,7 +116,7 @@ func (s *Server) finishNamespace(name string) {
 		}
 		ns := e.stored.DeepCopyObject().(*corev1.Namespace)
 		ns.Spec.Finalizers = slices.DeleteFunc(ns.Spec.Finalizers, func(f corev1.FinalizerName) bool { return f == corev1.FinalizerKubernetes })
-		if len(ns.Spec.Finalizers) == len(e.stored.(*corev1.Namespace).Spec.Finalizers) && !deletable(namespaces, ns) {
+		if len(ns.Spec.Finalizers) == len(e.stored.(*corev1.Namespace).Spec.Finalizers) && !deletable(ns) {
 			return // somebody else's finalizer holds it
 		}
 		if _, err := s.replace(namespaces, e, ns, e.writes); err == nil || !errors.Is(err, errChanged) {

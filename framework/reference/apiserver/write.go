@@ -241,7 +241,7 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 // replace stores the successor of an object. One that is being deleted and has lost its last finalizer is gone instead.
 // The error is errChanged or errNotFound.
 func (s *Server) replace(res *resource, old *entry, obj object, writes []write) (object, error) {
-	if !deletable(res, obj) {
+	if !deletable(obj) {
 		e, err := s.store.update(res, old, obj, s.faultyViewer(res, old.stored, s.viewer(res)), writes)
 		if err != nil {
 			return nil, err
