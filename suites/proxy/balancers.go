@@ -42,7 +42,7 @@ func needBalancers(net *check.Network) {
 // eventually demands something of the Service within the bound for load balancers.
 func eventually(ctx context.Context, net *check.Network, svc *corev1.Service, what string, demand func(g Gomega, now *corev1.Service)) {
 	ginkgo.GinkgoHelper()
-	convergeWithin(ctx, net, what, balancersBound, func(g Gomega) {
+	net.Converge(ctx, what, balancersBound, func(g Gomega) {
 		a := net.Get(ctx, svc.Name)
 		g.Expect(a).To(check.BeAccepted())
 		demand(g, a.Service)
@@ -170,7 +170,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 				net.ExpectNow(ctx, "the finalizer "+candidate.BalancerCleanup+" is gone", append(throughBalancer(gone, withoutBalancer(pods...)), served...)...)
 				net.LetGo(ctx, held.Name)
 				net.Unexpose(ctx, stays.Name)
-				convergeWithin(ctx, net, "a Service with a load balancer is deleted", balancersBound, func(g Gomega) {
+				net.Converge(ctx, "a Service with a load balancer is deleted", balancersBound, func(g Gomega) {
 					g.Expect(net.Get(ctx, stays.Name).Code).To(Equal(http.StatusNotFound), "answer to a request for the Service")
 				})
 			}, spec.ProxyLoadBalancerCleanupDeletion)

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"net/netip"
 	"slices"
-	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -21,16 +20,10 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// converge demands that the controllers follow a change, which what names, within the bound.
+// converge demands that the controllers follow a change, which what names, within the bound for changes of the data plane.
 func converge(ctx context.Context, net *check.Network, what string, demand func(g Gomega)) {
 	ginkgo.GinkgoHelper()
-	convergeWithin(ctx, net, what, check.ConvergenceBound, demand)
-}
-
-// convergeWithin is converge with a bound of its own.
-func convergeWithin(ctx context.Context, net *check.Network, what string, bound time.Duration, demand func(g Gomega)) {
-	ginkgo.GinkgoHelper()
-	net.Converge(ctx, what, bound, demand)
+	net.Converge(ctx, what, check.ConvergenceBound, demand)
 }
 
 // generated demands something of the EndpointSlices that name the Service.

@@ -37,7 +37,7 @@ func (endpointsStrategy) update(_ *Server, obj, old object, _ string, _ bool) (t
 
 func (endpointsStrategy) deleted(*Server, object) {}
 
-func (endpointsStrategy) warnings(s *Server, _, _ object) []string {
+func (endpointsStrategy) warnings(s *Server, _ object, _ string) []string {
 	if s.minor < 33 { // KEP-4974
 		return nil
 	}

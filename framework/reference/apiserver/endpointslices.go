@@ -55,7 +55,7 @@ func (endpointSliceStrategy) update(_ *Server, obj, old object, _ string, _ bool
 
 func (endpointSliceStrategy) deleted(*Server, object) {}
 
-func (endpointSliceStrategy) warnings(*Server, object, object) []string { return nil }
+func (endpointSliceStrategy) warnings(*Server, object, string) []string { return nil }
 
 func validateEndpointSlice(slice *discoveryv1.EndpointSlice) (errs field.ErrorList) {
 	switch slice.AddressType {

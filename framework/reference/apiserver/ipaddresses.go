@@ -84,7 +84,7 @@ func (ipAddressStrategy) deleted(s *Server, obj object) {
 	s.collectServiceCIDRs()
 }
 
-func (ipAddressStrategy) warnings(*Server, object, object) []string { return nil }
+func (ipAddressStrategy) warnings(*Server, object, string) []string { return nil }
 
 // reservation is the address of an IPAddress that is being made by hand.
 type reservation struct {

@@ -42,8 +42,8 @@ type strategy interface {
 	update(s *Server, obj, old object, subresource string, dryRun bool) (transaction, error)
 	// deleted is called once after the object has left the store.
 	deleted(s *Server, obj object)
-	// warnings are the Warning headers of a write; old is nil on create.
-	warnings(s *Server, obj, old object) []string
+	// warnings are the Warning headers of a write to the object, or to a subresource of it.
+	warnings(s *Server, obj object, subresource string) []string
 }
 
 // resource describes one served resource. Descriptions are shared by all servers and never change.

@@ -72,7 +72,7 @@ func (serviceCIDRStrategy) deleted(s *Server, obj object) {
 	}
 }
 
-func (serviceCIDRStrategy) warnings(*Server, object, object) []string { return nil }
+func (serviceCIDRStrategy) warnings(*Server, object, string) []string { return nil }
 
 // rangeTransaction makes a range of a ServiceCIDR once it is stored.
 type rangeTransaction struct {

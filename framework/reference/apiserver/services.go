@@ -57,9 +57,12 @@ func (serviceStrategy) deleted(s *Server, obj object) {
 	}
 }
 
-func (serviceStrategy) warnings(s *Server, obj, old object) []string {
-	was, _ := old.(*corev1.Service)
-	warnings := s.rules.Load().Warnings(obj.(*corev1.Service), was)
+func (serviceStrategy) warnings(s *Server, obj object, subresource string) []string {
+	warn := s.rules.Load().Warnings
+	if subresource == "status" {
+		warn = s.rules.Load().StatusWarnings
+	}
+	warnings := warn(obj.(*corev1.Service))
 	if s.options.Faults.On(fault.WarningAlways) {
 		warnings = append(warnings, "this Service was written")
 	}

@@ -376,3 +376,19 @@ func TestYAMLBothWaysWithWarnings(t *testing.T) {
 	g.Expect(body).To(ContainSubstring("kind: Service\n"))
 	g.Expect(resp.Header.Values("Warning")).To(ConsistOf(`299 - "unknown field \"spec.bogus\""`))
 }
+
+// A change of the status is warned about what stands in the status, and about nothing in the spec.
+func TestWarningsOfTheStatus(t *testing.T) {
+	g := NewWithT(t)
+	s := startServer(t, Options{})
+	resp, body, err := trySend(t.Context(), s, http.MethodPost, svcPath, map[string]string{"Content-Type": "application/json"},
+		`{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"type":"LoadBalancer","ports":[{"port":80}],"loadBalancerIP":"FD00::2"}}`)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(resp.StatusCode).To(Equal(http.StatusCreated), body)
+	g.Expect(resp.Header.Values("Warning")).To(ConsistOf(ContainSubstring("spec.loadBalancerIP")))
+	resp, body, err = trySend(t.Context(), s, http.MethodPatch, svcPath+"/a/status", map[string]string{"Content-Type": "application/merge-patch+json"},
+		`{"status":{"loadBalancer":{"ingress":[{"ip":"FD00::1"}]}}}`)
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(resp.StatusCode).To(Equal(http.StatusOK), body)
+	g.Expect(resp.Header.Values("Warning")).To(ConsistOf(ContainSubstring("status.loadBalancer.ingress[0]")))
+}

@@ -41,7 +41,7 @@ func (rq *request) create() error {
 	if err != nil {
 		return err
 	}
-	rq.warn(rq.resource.strategy.warnings(rq.server, made, nil)...)
+	rq.warn(rq.resource.strategy.warnings(rq.server, made, "")...)
 	rq.answer(http.StatusCreated, made)
 	return nil
 }
@@ -214,7 +214,7 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	warnings := res.strategy.warnings(s, obj, old.stored)
+	warnings := res.strategy.warnings(s, obj, rq.subresource)
 	switch {
 	case m.options.dryRun:
 		tx.Rollback()
@@ -290,7 +290,7 @@ func (rq *request) createByModify(m modification) (object, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	rq.warn(rq.resource.strategy.warnings(rq.server, made, nil)...)
+	rq.warn(rq.resource.strategy.warnings(rq.server, made, "")...)
 	return made, http.StatusCreated, nil
 }
 

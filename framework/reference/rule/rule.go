@@ -1,7 +1,7 @@
 // Package rule says what the reference is made of. A rule is a named value that cites its requirements and does one thing.
 //
 // A package of the reference holds its rules in a book. A fault is an edit of the book before it is used: it replaces a rule,
-// wraps it, switches it off, or changes the order of a list. So a rule reads as the specification does, and no rule knows a fault.
+// wraps it, switches it off, or adds one to a list. So a rule reads as the specification does, and no rule knows a fault.
 package rule
 
 import (
@@ -53,13 +53,7 @@ func After[F any](list []Rule[F], name string, other Rule[F]) []Rule[F] {
 	return slices.Insert(slices.Clone(list), index(list, name)+1, other)
 }
 
-// Remove returns list without the rule of that name. It panics where there is none: a fault that edits nothing is a programming error.
-func Remove[F any](list []Rule[F], name string) []Rule[F] {
-	i := index(list, name)
-	return slices.Delete(slices.Clone(list), i, i+1)
-}
-
-// Find returns the rule of that name, to be edited. It panics where there is none.
+// Find returns the rule of that name, to be edited. It panics where there is none: a fault that edits nothing is a programming error.
 func Find[F any](list []Rule[F], name string) *Rule[F] { return &list[index(list, name)] }
 
 func index[F any](list []Rule[F], name string) int {
@@ -77,6 +71,3 @@ type Entry struct {
 	// Cites are the requirements that it follows.
 	Cites []spec.ID
 }
-
-// Entry returns what is told of the rule.
-func (r Rule[F]) Entry() Entry { return Entry{Name: r.Name, Cites: r.Cites} }

@@ -12,15 +12,16 @@ import (
 )
 
 // Warnings returns what a client is told, in Warning headers, about a request that is accepted: values that are ignored,
-// deprecated or written in an unusual way. Old is nil for a create; a change of the status is warned about with StatusWarnings.
-func (r *Rules) Warnings(svc, old *corev1.Service) (warnings []string) {
+// deprecated or written in an unusual way. A change of the status has StatusWarnings instead.
+func (r *Rules) Warnings(svc *corev1.Service) (warnings []string) {
 	for i := range r.warnings {
 		warnings = append(warnings, r.warnings[i].Do(r, svc)...)
 	}
 	return warnings
 }
 
-// StatusWarnings returns what a client is told about an accepted change of the status.
+// StatusWarnings returns what a client is told about an accepted change of the status. No document speaks of it: kube-apiserver does so
+// (pkg/registry/core/service/strategy.go, v1.37.1, serviceStatusStrategy).
 func (r *Rules) StatusWarnings(svc *corev1.Service) (warnings []string) {
 	for i := range svc.Status.LoadBalancer.Ingress {
 		if ip := svc.Status.LoadBalancer.Ingress[i].IP; ip != "" {

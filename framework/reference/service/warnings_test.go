@@ -34,7 +34,7 @@ func TestWarnings(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}
-		got := c.rules.Warnings(svc, nil)
+		got := c.rules.Warnings(svc)
 		if len(got) != len(test.want) {
 			t.Errorf("%s: warnings %q, want %d", name, got, len(test.want))
 			continue
