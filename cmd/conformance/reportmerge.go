@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
@@ -96,10 +97,11 @@ func keepShardLogs(s report.ShardReport, out string) error {
 	if err := os.RemoveAll(to); err != nil {
 		return err
 	}
-	from := filepath.Join(s.Path, report.LogsFolder) // none beside a report that was named as a file
-	if _, err := os.Stat(from); errors.Is(err, fs.ErrNotExist) {
+	from := filepath.Join(s.Path, report.LogsFolder)
+	switch _, err := os.Stat(from); {
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR): // a report that was named as a file has no logs beside it
 		return nil
-	} else if err != nil {
+	case err != nil:
 		return err
 	}
 	return os.CopyFS(to, os.DirFS(from))
