@@ -3,6 +3,8 @@ package apischema
 import (
 	"context"
 	"fmt"
+	"slices"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -99,25 +101,31 @@ func typeChangeNodePortHeld(ctx context.Context, cp *check.ControlPlane, nodePor
 	Expect(typeChangeClaim(ctx, cp, nodePort)).NotTo(check.BeAccepted(), "node port %d should be in use", nodePort)
 }
 
-// typeChangeNodePortFree demands that nobody holds the node port any more: another Service can have it, or somebody else's
-// has it by now.
+// reuse bounds how long another check may have a node port between the look at it and the look at all Services.
+const reuse = 5 * time.Second
+
+// typeChangeNodePortFree demands that no Service holds the node port any more: another Service can have it, or one of another
+// check has it by now. Such a Service may have gone when all are listed, so a refusal is tried again.
 func typeChangeNodePortFree(ctx context.Context, cp *check.ControlPlane, nodePort int32) {
 	ginkgo.GinkgoHelper()
-	a := typeChangeClaim(ctx, cp, nodePort)
-	if a.Accepted() {
-		return
-	}
-	all, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	check.Must(err)
-	taken := false
-	for i := range all.Items {
-		s := &all.Items[i].Spec
-		taken = taken || s.HealthCheckNodePort == nodePort
-		for _, p := range s.Ports {
-			taken = taken || p.NodePort == nodePort && s.Type != corev1.ServiceTypeExternalName
+	check.Converge(ctx, fmt.Sprintf("reuse of node port %d", nodePort), reuse, func(g Gomega) {
+		a := typeChangeClaim(ctx, cp, nodePort)
+		if a.Accepted() {
+			return
 		}
+		all, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		check.Must(err)
+		g.Expect(slices.ContainsFunc(all.Items, func(svc corev1.Service) bool { return holdsNodePort(&svc, nodePort) })).To(BeTrue(),
+			"node port %d is free again, for no Service has it; the answer: %s", nodePort, a)
+	})
+}
+
+// holdsNodePort reports whether a port of the Service, or its health check, has the node port.
+func holdsNodePort(svc *corev1.Service, nodePort int32) bool {
+	if svc.Spec.HealthCheckNodePort == nodePort {
+		return true
 	}
-	Expect(taken).To(BeTrue(), "node port %d is free again, for no Service has it; the answer: %s", nodePort, a)
+	return svc.Spec.Type != corev1.ServiceTypeExternalName && slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.NodePort == nodePort })
 }
 
 // typeChangeAccount demands that what both have is the same and still held, what only the old one has is free again, and
