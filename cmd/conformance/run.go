@@ -281,6 +281,9 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 		}
 		var text strings.Builder
 		verdict := live.Judge(*e.Result)
+		if verdict.KnownDeviation != nil {
+			progress.Known()
+		}
 		log.Write(&text, verdict)
 		f.sonobuoy.told(verdict)
 		if f.failFast && verdict.BreaksMust() {

@@ -25,6 +25,7 @@ type Progress struct {
 	mu       sync.Mutex
 	done     int
 	failed   int
+	known    int
 	unknown  int
 	running  map[string]time.Time
 	drawn    bool
@@ -77,6 +78,14 @@ func (p *Progress) Event(e check.Event) {
 	}
 }
 
+// Known says that the check whose event came last fails as a published list expects: it is no news.
+func (p *Progress) Known() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.failed--
+	p.known++
+}
+
 func (p *Progress) tick() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -103,6 +112,9 @@ func (p *Progress) line(width int) string {
 	text := fmt.Sprintf("%d/%d checks", p.done, p.total)
 	if p.failed > 0 {
 		text += fmt.Sprintf(", %d non-conformant", p.failed)
+	}
+	if p.known > 0 {
+		text += fmt.Sprintf(", %d known", p.known)
 	}
 	if p.unknown > 0 {
 		text += fmt.Sprintf(", %d unknown", p.unknown)

@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"regexp"
 	"slices"
 	"strings"
 	"sync"
@@ -119,7 +118,7 @@ func (s *Selection) Validate(declarations []check.Declaration) error {
 		}
 	}
 	for _, f := range slices.Concat(s.Focus, s.Skip) {
-		matches := glob(f)
+		matches := spec.Glob(f)
 		known := slices.ContainsFunc(spec.Default().Requirements, func(r spec.Requirement) bool { return matches(string(r.ID)) }) ||
 			slices.ContainsFunc(declarations, func(d check.Declaration) bool { return matches(d.Name) })
 		if !known {
@@ -151,13 +150,6 @@ func sortedKeys(m map[string]bool) string {
 	return strings.Join(keys, ", ")
 }
 
-// glob matches all of a text; "*" stands for any characters, "?" for one.
-func glob(pattern string) func(string) bool {
-	quoted := regexp.QuoteMeta(pattern)
-	re := regexp.MustCompile("^" + strings.NewReplacer(`\*`, ".*", `\?`, ".").Replace(quoted) + "$")
-	return re.MatchString
-}
-
 func (s *Selection) selects(d check.Declaration) bool {
 	for _, suites := range [][]string{s.Suites, s.ClaimedSuites} {
 		if len(suites) > 0 && !slices.Contains(suites, d.Suite) {
@@ -170,7 +162,7 @@ func (s *Selection) selects(d check.Declaration) bool {
 // matchAny reports whether one of the patterns is of the check's name or of one of its requirements.
 func matchAny(patterns []string, d check.Declaration) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool {
-		matches := glob(p)
+		matches := spec.Glob(p)
 		return matches(d.Name) || slices.ContainsFunc(d.Requirements, func(id spec.ID) bool { return matches(string(id)) })
 	})
 }

@@ -70,6 +70,10 @@ func TestProgressLineTellsWhatRunsLongest(t *testing.T) {
 	if line := p.line(100); !strings.HasPrefix(line, "1/3 checks, 1 non-conformant, ") || !strings.HasSuffix(line, "old [10.96.0.0/24]") {
 		t.Errorf("line %q", line)
 	}
+	p.Known()
+	if line := p.line(100); !strings.HasPrefix(line, "1/3 checks, 1 known, ") {
+		t.Errorf("a known deviation is shown as %q", line)
+	}
 	if line := p.line(10); len([]rune(line)) != 10 {
 		t.Errorf("line %q is not cut to 10 characters", line)
 	}
