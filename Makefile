@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site readers verify generate fuzz bench lint cross release clean
+.PHONY: prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site readers verify generate fuzz bench measure lint cross release clean
 
 ## conformance: build, judge the reference, and say where the reports are
 conformance: build
@@ -104,7 +104,11 @@ fuzz:
 
 ## bench: compare the reference allocator with Kubernetes' own
 bench: build
-	cd bench && go run . -count 5
+	cd bench && go run . allocators
+
+## measure: measure RUNS (default: those that need no Docker) and write docs/performance.md
+measure: build
+	cd bench && go run . runs -count $(or $(COUNT),3) $(RUNS) && go run . page
 
 ## prose: run the prose linter on documents, texts of requirements and the help of commands
 prose: build

@@ -1,15 +1,65 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/netip"
+	"path/filepath"
 	"testing"
+	"text/tabwriter"
 
 	"k8s.io/kubernetes/pkg/registry/core/service/ipallocator"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
 )
+
+// promised is how many times as many operations per second the reference does at least.
+const promised = 5
+
+// errSlow is a reference that does not do so.
+var errSlow = fmt.Errorf("the reference is less than %d times as fast at some level", promised)
+
+// measureAllocators prints, and writes, the medians of several runs of each allocator, taken in turns, of about a second each.
+func measureAllocators(count int, out io.Writer) error {
+	kept := true
+	var measured []Allocator
+	table := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintf(table, "full\treference ns/op\tkubernetes ns/op\tratio\t\n")
+	for _, percent := range levels {
+		ns := map[string][]float64{}
+		for range count {
+			for _, c := range contenders {
+				r := testing.Benchmark(func(b *testing.B) { c.run(b, percent) })
+				if r.N == 0 {
+					return fmt.Errorf("the benchmark of the %s allocator at %d%% failed", c.name, percent)
+				}
+				ns[c.name] = append(ns[c.name], float64(r.T.Nanoseconds())/float64(r.N))
+			}
+		}
+		ours, theirs := median(ns[reference.name]), median(ns[kubernetes.name])
+		kept = kept && theirs >= promised*ours
+		measured = append(measured, Allocator{percent, ours, theirs})
+		fmt.Fprintf(table, "%d%%\t%.0f\t%.0f\t%.1f\t\n", percent, ours, theirs, theirs/ours)
+	}
+	if err := table.Flush(); err != nil {
+		return fmt.Errorf("print the table: %w", err)
+	}
+	version, _, err := versionOf(filepath.Join("..", "bin", "conformance"))
+	if err != nil {
+		return err
+	}
+	file, err := open(version)
+	if err == nil {
+		file.Allocators = measured
+		err = file.save()
+	}
+	if !kept {
+		err = errors.Join(err, errSlow)
+	}
+	return err
+}
 
 // serviceCIDR is the range that both allocators fill: the largest that Kubernetes' bitmap serves in both IP families.
 const serviceCIDR = "10.96.0.0/16"

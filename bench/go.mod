@@ -1,16 +1,16 @@
-// Benchmarks of the reference against Kubernetes' own code, in a module of their own so that the main one stays free of it.
+// Benchmarks, in a module of their own so that the main one stays free of Kubernetes' own code.
 module github.com/service-conformance/conformance/bench
 
 go 1.26.0
 
 require (
+	github.com/blang/semver/v4 v4.0.0
 	github.com/service-conformance/conformance v0.0.0
 	k8s.io/kubernetes v1.37.1
 )
 
 require (
 	github.com/beorn7/perks v1.0.1 // indirect
-	github.com/blang/semver/v4 v4.0.0 // indirect
 	github.com/cespare/xxhash/v2 v2.3.0 // indirect
 	github.com/davecgh/go-spew v1.1.2-0.20180830191138-d8f796af33cc // indirect
 	github.com/emicklei/go-restful/v3 v3.13.0 // indirect

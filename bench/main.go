@@ -1,61 +1,71 @@
-// Command bench measures the reference allocator beside Kubernetes' in-memory bitmap allocator, at several fill levels of a
-// /16, and prints how many times faster it is: the medians of several runs each, taken in turns. It exits 1 if the reference
-// is less than five times as fast at any level.
+// Command bench measures this project and writes docs/performance.md from what it measured:
+//
+//	bench allocators   the reference allocator beside Kubernetes' own; exit code 1 if it is less than five times as fast
+//	bench runs         runs of the program: wall time, processor time, memory
+//	bench page         docs/performance.md from bench/results
 package main
 
 import (
+	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
-	"text/tabwriter"
 )
 
-// promised is how many times as many operations per second the reference does at least.
-const promised = 5
+const usage = `usage: bench allocators [-count N]
+       bench runs [-count N] [-bin FILE] [NAME...]
+       bench page
+`
+
+// errUsage is a wrong command line.
+var errUsage = errors.New("wrong usage")
 
 func main() {
-	testing.Init()
-	count := flag.Int("count", 5, "runs of each measurement, of about a second each")
-	flag.Parse()
-	if flag.NArg() > 0 || *count < 1 {
-		fmt.Fprintln(os.Stderr, "usage: bench [-count N], N at least 1")
+	err := run(os.Args[1:], os.Stdout)
+	switch {
+	case errors.Is(err, errUsage):
+		fmt.Fprint(os.Stderr, usage)
 		os.Exit(64)
-	}
-	kept := true
-	table := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(table, "full\treference ns/op\tkubernetes ns/op\tratio\t\n")
-	for _, percent := range levels {
-		ns := map[string][]float64{}
-		for range *count {
-			for _, c := range contenders {
-				r := testing.Benchmark(func(b *testing.B) { c.run(b, percent) })
-				if r.N == 0 {
-					fmt.Fprintf(os.Stderr, "the benchmark of the %s allocator at %d%% failed\n", c.name, percent)
-					os.Exit(70)
-				}
-				ns[c.name] = append(ns[c.name], float64(r.T.Nanoseconds())/float64(r.N))
-			}
-		}
-		ours, theirs := median(ns[reference.name]), median(ns[kubernetes.name])
-		kept = kept && theirs >= promised*ours
-		fmt.Fprintf(table, "%d%%\t%.0f\t%.0f\t%.1f\t\n", percent, ours, theirs, theirs/ours)
-	}
-	if err := table.Flush(); err != nil {
-		fmt.Fprintln(os.Stderr, "print the table:", err)
-		os.Exit(70)
-	}
-	if !kept {
-		fmt.Fprintf(os.Stderr, "the reference is less than %d times as fast at some level\n", promised)
+	case errors.Is(err, errSlow):
+		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
+	case err != nil:
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(70)
 	}
 }
 
-func median(values []float64) float64 {
-	slices.Sort(values)
-	if n := len(values); n%2 == 0 {
-		return (values[n/2-1] + values[n/2]) / 2
+func run(args []string, out io.Writer) error {
+	if len(args) == 0 {
+		return errUsage
 	}
-	return values[len(values)/2]
+	testing.Init()
+	flags := flag.NewFlagSet(args[0], flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	count := flags.Int("count", 5, "")
+	bin := flags.String("bin", filepath.Join("..", "bin", "conformance"), "")
+	if err := flags.Parse(args[1:]); err != nil || *count < 1 {
+		return errUsage
+	}
+	named := flags.Args()
+	switch {
+	case args[0] == "allocators" && len(named) == 0:
+		return measureAllocators(*count, out)
+	case args[0] == "runs" && !slices.ContainsFunc(named, func(n string) bool { return find(n) == nil }):
+		return measureRuns(*bin, *count, named, out)
+	case args[0] == "runs":
+		var names []string
+		for _, c := range cases {
+			names = append(names, c.Name)
+		}
+		return fmt.Errorf("%w: unknown run; there are %s", errUsage, strings.Join(names, ", "))
+	case args[0] == "page" && len(named) == 0:
+		return writePage()
+	}
+	return errUsage
 }

@@ -1,0 +1,134 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"text/template"
+)
+
+// page is what writePage writes.
+var page = filepath.Join("..", "docs", "performance.md")
+
+// writePage writes docs/performance.md from what was measured of the newest version.
+func writePage() error {
+	files, err := latest()
+	if err != nil {
+		return err
+	}
+	text, err := render(files)
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(page, text, 0o644)
+}
+
+func render(files []*File) ([]byte, error) {
+	var b bytes.Buffer
+	err := pageTemplate.Execute(&b, files)
+	return b.Bytes(), err
+}
+
+var pageTemplate = template.Must(template.New("performance").Funcs(template.FuncMap{
+	"what": func(m Measurement) string {
+		if c := find(m.Name); c != nil {
+			return c.What
+		}
+		return m.Name
+	},
+	"seconds": seconds,
+	"percent": func(a Allocator) string { return fmt.Sprintf("%d %%", a.Full) },
+	"ratio":   func(a Allocator) string { return fmt.Sprintf("%.1f", a.Kubernetes/a.Reference) },
+	"quiet": func(m Measurement) string {
+		if m.Load <= 0.5 {
+			return "quiet"
+		}
+		return fmt.Sprintf("load %.1f", m.Load)
+	},
+	"consistent": func(ms []Measurement) (out []Measurement) {
+		for _, m := range ms {
+			if m.Changes > 0 {
+				out = append(out, m)
+			}
+		}
+		return out
+	},
+	"or": func(s string) string {
+		if s == "" {
+			return "-"
+		}
+		return s
+	},
+	"checks": func(m Measurement) string {
+		if m.Checks == 0 {
+			return "-"
+		}
+		return fmt.Sprint(m.Checks)
+	},
+}).Parse(`# Performance
+
+<!-- Written by bench page from bench/results. Do not edit. -->
+
+This page has the figures of this release. [bench](../bench) measured them and wrote this page. Each figure
+is a median, with the smallest and the largest value where there was more than one run. Processor
+time is that of the whole machine, so it counts containers too.
+{{range .}}
+## {{.Machine}}
+{{with .Runs}}
+| what | wall time | processor time | memory | checks | verdict | runs | machine |
+|---|--:|--:|--:|--:|---|--:|---|
+{{- range .}}
+| {{what .}} | {{seconds .Wall}} | {{seconds .Processor}} | {{printf "%.0f MiB" .Memory.Median}} | {{checks .}} | {{or .Verdict}} | {{.N}} | {{quiet .}} |
+{{- end}}
+
+The commands:
+
+| what | command | commit |
+|---|---|---|
+{{- range .}}
+| {{what .}} | ` + "`{{.Command}}`" + ` | {{or .Commit}} |
+{{- end}}
+
+Memory is the largest resident set of one process of the program. The last column is the load
+average when the first run began.
+{{with consistent .}}
+### Time to consistency
+
+This is the time from a change until every client of the check meets it.
+
+| run | changes | p50 | p99 |
+|---|--:|--:|--:|
+{{- range .}}
+| {{what .}} | {{.Changes}} | {{printf "%.2f s" .P50}} | {{printf "%.2f s" .P99}} |
+{{- end}}
+{{end}}{{end}}
+{{- with .Allocators}}
+### The reference allocator beside that of Kubernetes
+
+Allocate and release on a /16.
+
+| full | reference, ns | Kubernetes, ns | ratio |
+|--:|--:|--:|--:|
+{{- range .}}
+| {{percent .}} | {{printf "%.0f" .Reference}} | {{printf "%.0f" .Kubernetes}} | {{ratio .}} |
+{{- end}}
+{{end}}{{end}}`))
+
+// seconds shows a spread: "1.9 s", or "1.9 s (1.8 to 2.4)".
+func seconds(s Spread) string {
+	show := func(v float64) string {
+		switch {
+		case v >= 600:
+			return fmt.Sprintf("%d min %02d s", int(v)/60, int(v)%60)
+		case v >= 100:
+			return fmt.Sprintf("%.0f s", v)
+		}
+		return fmt.Sprintf("%.1f s", v)
+	}
+	if s.Min == s.Max {
+		return show(s.Median)
+	}
+	return fmt.Sprintf("%s (%s to %s)", show(s.Median), strings.TrimSuffix(show(s.Min), " s"), strings.TrimSuffix(show(s.Max), " s"))
+}
