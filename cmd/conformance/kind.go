@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -24,7 +23,9 @@ import (
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/cluster"
 	"github.com/service-conformance/conformance/framework/kindcluster"
+	"github.com/service-conformance/conformance/framework/memory"
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // kindFlags say which clusters tier kind makes, and what becomes of them.
@@ -38,9 +39,8 @@ type kindFlags struct {
 }
 
 const (
-	defaultWorkers     = 2
-	defaultAlive       = 2
-	defaultServiceCIDR = "10.96.0.0/16"
+	defaultWorkers = 2
+	defaultAlive   = 2
 )
 
 func (k *kindFlags) register(flags *pflag.FlagSet) {
@@ -224,7 +224,7 @@ func (r *kindRun) plan() error {
 		return usage("--kind-cluster: %w", err)
 	}
 	if len(r.cidrs) == 0 {
-		r.cidrs = []string{defaultServiceCIDR}
+		r.cidrs = []string{spec.DefaultServiceCIDRs[:1].String()}
 	}
 	if r.kind.reuse != "" { // the cluster says itself what is wrong
 		if len(r.cidrs) > 1 {
@@ -259,7 +259,8 @@ func (r *kindRun) alive() int {
 	for _, f := range r.files {
 		workers = max(workers, ptr.Deref(f.Workers, 0))
 	}
-	alive, why := fitting(min(r.kind.alive, len(r.cidrs)), workers, availableMemory())
+	available, _ := memory.Available() // 0 if it is not known
+	alive, why := fitting(min(r.kind.alive, len(r.cidrs)), workers, available)
 	if why != "" {
 		fmt.Fprintln(r.out, why)
 	}
@@ -377,15 +378,7 @@ func serviceCIDROf(ctx context.Context, kubeconfig string) (string, error) {
 		return "", err
 	}
 	defer cp.Release()
-	return joinCIDRs(cp.ServiceCIDRs()), nil
-}
-
-func joinCIDRs(ranges []netip.Prefix) string {
-	var parts []string
-	for _, r := range ranges {
-		parts = append(parts, r.String())
-	}
-	return strings.Join(parts, ",")
+	return spec.ServiceCIDRs(cp.ServiceCIDRs()).String(), nil
 }
 
 // remove deletes a cluster, or says where a kept one is reached.
@@ -424,16 +417,22 @@ func (r *kindRun) judge(ctx context.Context, i int, c made, err error) *report.R
 		fmt.Fprintf(r.out, ", ready after %.0f s", c.took.Seconds())
 	}
 	fmt.Fprintln(r.out)
+	var preparing sync.WaitGroup
 	unfence := func() {}
 	if !r.byCommand() {
-		unfence = r.fence(ctx, i, c)
+		preparing.Go(func() { unfence = r.fence(ctx, i, c) })
 	}
 	outside, remove := r.startOutside(ctx, c)
+	preparing.Wait()
 	result, err := r.runOn(ctx, i, c.Kubeconfig, outside)
-	r.atEnd(ctx, remove)
-	if ctx.Err() == nil || r.stays() { // else the fence goes with the nodes
-		r.atEnd(ctx, unfence)
-	}
+	r.atEnd(ctx, func() {
+		var undoing sync.WaitGroup
+		undoing.Go(remove)
+		if ctx.Err() == nil || r.stays() { // else the fence goes with the nodes
+			undoing.Go(unfence)
+		}
+		undoing.Wait()
+	})
 	switch {
 	case ctx.Err() != nil && err == nil:
 		return result

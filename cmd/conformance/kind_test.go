@@ -17,6 +17,7 @@ import (
 	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
@@ -50,7 +51,7 @@ func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
 		{"run --tier kind --kind-cluster none.yaml", "read the description of a cluster"},
 		{"run --tier kind --kind-cluster junk.yaml", "unknown field \"range\""},
 		{"run --tier kind --kind-cluster bad.yaml", "bad.yaml: serviceCIDR: \"10.96\" is not a range"},
-		{"run --tier kind --kind-cluster bad.yaml", "proxyMode: unknown mode \"magic\""},
+		{"run --tier kind --kind-cluster bad.yaml", "proxyMode: unknown proxy mode \"magic\""},
 		{"run --tier kind --kind-cluster bad.yaml --service-cidr 10.96.0.0/24", "--service-cidr: with --kind-cluster"},
 		{"run --tier kind --kind-cluster bad.yaml --proxy-mode ipvs", "--proxy-mode: with --kind-cluster"},
 		{"run --tier kind --kind-cluster a.yaml --kind-cluster b.yaml", "need a run each"},
@@ -87,7 +88,7 @@ func TestClusterFilesOfTheProjectAreValid(t *testing.T) {
 		if err == nil {
 			err = o.Validate()
 		}
-		if err != nil || o.NodeImage != "node:1" || o.ProxyMode != r.files[i].ProxyMode || joinCIDRs(o.ServiceCIDRs) != r.files[i].ServiceCIDR {
+		if err != nil || o.NodeImage != "node:1" || o.ProxyMode != r.files[i].ProxyMode || spec.ServiceCIDRs(o.ServiceCIDRs).String() != r.files[i].ServiceCIDR {
 			t.Errorf("%s: %+v, error %v", path, o, err)
 		}
 		if strings.HasSuffix(path, "large.yaml") != (o.Workers == 4) {

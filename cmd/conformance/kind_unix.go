@@ -5,11 +5,12 @@ package main
 import (
 	"os"
 	"os/exec"
-	"syscall"
+
+	"github.com/service-conformance/conformance/framework/processgroup"
 )
 
 // ownGroup puts cmd, when it is started, into a process group of its own, which no Ctrl-C at the terminal reaches.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+func ownGroup(cmd *exec.Cmd) { processgroup.Own(cmd) }
 
 // interrupt asks a process to end, as Ctrl-C does.
 func interrupt(p *os.Process) error { return p.Signal(os.Interrupt) }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"slices"
 
 	"sigs.k8s.io/yaml"
 
@@ -16,7 +15,7 @@ import (
 type clusterFile struct {
 	// ServiceCIDR is the range, or two joined by a comma, as in --service-cidr.
 	ServiceCIDR string `json:"serviceCIDR"`
-	// ProxyMode is that of kube-proxy; empty is iptables.
+	// ProxyMode is that of kube-proxy; empty is candidate.DefaultProxyMode.
 	ProxyMode string `json:"proxyMode,omitempty"`
 	// NodeImage is the image of the nodes; empty takes that of --node-image.
 	NodeImage string `json:"nodeImage,omitempty"`
@@ -30,7 +29,7 @@ func compatible(files []clusterFile) error {
 	seen := map[string]bool{}
 	for _, f := range files {
 		switch {
-		case cmp.Or(f.ProxyMode, "iptables") != cmp.Or(files[0].ProxyMode, "iptables") || f.NodeImage != files[0].NodeImage:
+		case cmp.Or(f.ProxyMode, candidate.DefaultProxyMode) != cmp.Or(files[0].ProxyMode, candidate.DefaultProxyMode) || f.NodeImage != files[0].NodeImage:
 			return errors.New("clusters of different modes of kube-proxy or node images need a run each, as a report is about one implementation")
 		case seen[f.ServiceCIDR]:
 			return fmt.Errorf("two clusters have the Service range %s, and the report tells clusters apart by it", f.ServiceCIDR)
@@ -54,8 +53,8 @@ func readClusterFile(path string) (c clusterFile, err error) {
 	} else if _, err := parseServiceCIDR(c.ServiceCIDR); err != nil {
 		problems = append(problems, fmt.Errorf("serviceCIDR: %w", err))
 	}
-	if c.ProxyMode != "" && !slices.Contains(candidate.ProxyModes, c.ProxyMode) {
-		problems = append(problems, fmt.Errorf("proxyMode: unknown mode %q; there are iptables, nftables and ipvs", c.ProxyMode))
+	if err := candidate.CheckProxyMode(c.ProxyMode); err != nil {
+		problems = append(problems, fmt.Errorf("proxyMode: %w", err))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)

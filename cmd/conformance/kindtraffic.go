@@ -134,12 +134,11 @@ func (r *kindRun) fence(ctx context.Context, i int, c made) (remove func()) {
 		return func() {}
 	}
 	return func() {
-		ctx := context.WithoutCancel(ctx)
-		left, err := f.Left(ctx)
+		left, err := f.Remove(context.WithoutCancel(ctx))
 		if left > 0 {
 			fmt.Fprintf(r.out, "%d packets to addresses that nobody has left the cluster\n", left)
 		}
-		if err := errors.Join(err, f.Remove(ctx)); err != nil {
+		if err != nil {
 			fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
 		}
 	}

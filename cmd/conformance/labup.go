@@ -9,6 +9,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 func newLabUp() *cobra.Command {
@@ -77,7 +78,7 @@ Where this user may have no network namespaces, the control plane runs alone, as
 	flags.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version (default "+lab.DefaultVersion+")")
 	flags.StringVar(&o.BinDir, "kubernetes-bin-dir", "", "folder with the programs of Kubernetes and etcd (default: fetched, or built from Go modules, once)")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file to write; it must not exist")
-	flags.StringVar(&cidrs, "service-cidr", "10.96.0.0/16,fd00:10:96::/112", "Service range; two joined by a comma are dual stack")
+	flags.StringVar(&cidrs, "service-cidr", spec.DefaultServiceCIDRs.String(), "Service range; two joined by a comma are dual stack")
 	flags.IntVar(&o.Nodes, "nodes", 3, "number of nodes; 0 is the control plane alone")
 	registerLabName(cmd, &o.Name)
 	registerProxy(flags, &o.Proxy)

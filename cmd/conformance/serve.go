@@ -9,6 +9,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 func newServe() *cobra.Command {
@@ -58,7 +59,7 @@ func newServe() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringArrayVar(&cidrs, "service-cidr", []string{"10.96.0.0/16"}, "Service range; two joined by a comma are dual stack")
+	flags.StringArrayVar(&cidrs, "service-cidr", []string{spec.DefaultServiceCIDRs[:1].String()}, "Service range; two joined by a comma are dual stack")
 	flags.StringVar(&address, "address", "127.0.0.1:0", "address to listen on")
 	flags.StringVar(&kubeconfig, "kubeconfig", "conformance.kubeconfig", "file that the kubeconfig is written to when the server is ready")
 	flags.StringSliceVar(&faults, "fault", nil, "deliberate bugs to start the reference with")

@@ -1,30 +1,22 @@
 package main
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
-	"strings"
+
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // parseServiceCIDR parses one range, or two of different families joined by a comma. It refuses what no cluster can have as its Service range.
-func parseServiceCIDR(entry string) ([]netip.Prefix, error) {
-	var ranges []netip.Prefix
-	for _, c := range strings.Split(entry, ",") {
-		p, err := netip.ParsePrefix(c)
-		if err != nil {
-			return nil, fmt.Errorf("%q is not a range like 10.96.0.0/24 or fd00:10:96::/112", c)
-		}
-		if p.Masked() != p {
-			return nil, fmt.Errorf("%s has bits set beyond the prefix; write %s", c, p.Masked())
-		}
+func parseServiceCIDR(entry string) (spec.ServiceCIDRs, error) {
+	ranges, err := spec.ParseServiceCIDRs(entry)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range ranges {
 		if err := servesServices(p); err != nil {
 			return nil, err
 		}
-		ranges = append(ranges, p)
-	}
-	if len(ranges) > 2 || len(ranges) == 2 && ranges[0].Addr().Is4() == ranges[1].Addr().Is4() {
-		return nil, errors.New("name one range, or two of different IP families")
 	}
 	return ranges, nil
 }

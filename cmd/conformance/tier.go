@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"reflect"
-	"slices"
 	"strings"
 	"time"
 
@@ -174,8 +173,9 @@ func validateProxy(o lab.ProxyOptions) error {
 		return usage("--pod-setup is for the program of --proxy-command: kube-proxy needs to know of no pod")
 	case o.PodTeardown != "" && o.PodSetup == "":
 		return usage("--pod-teardown undoes what --pod-setup has done: name both")
-	case o.Mode != "" && !slices.Contains(candidate.ProxyModes, o.Mode):
-		return usage("unknown proxy mode %q; there are iptables, nftables and ipvs", o.Mode)
+	}
+	if err := candidate.CheckProxyMode(o.Mode); err != nil {
+		return usage("%w", err)
 	}
 	return nil
 }

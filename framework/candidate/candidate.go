@@ -50,7 +50,7 @@ type Description struct {
 	Careful bool `json:"careful,omitempty"`
 	// Patience is how many times longer than on the lab things may take here: on a machine that is emulated, on nodes that have other work; 0 is 1.
 	Patience int `json:"patience,omitempty"`
-	// ProxyMode is the mode of kube-proxy on the shared nodes (iptables, nftables, ipvs), where it is kube-proxy and can be seen.
+	// ProxyMode is the mode of kube-proxy on the shared nodes (ProxyModes), where it is kube-proxy and can be seen.
 	ProxyMode string `json:"proxyMode,omitempty"`
 	// FurtherServiceCIDRs are ranges that addresses come from as well, beside those of the control planes: somebody has extended the cluster by ServiceCIDR objects.
 	FurtherServiceCIDRs []string `json:"furtherServiceCIDRs,omitempty"`
@@ -82,9 +82,6 @@ func (i Implementation) String() string {
 	return i.Name + " " + i.Version
 }
 
-// ProxyModes are the modes of kube-proxy on Linux.
-var ProxyModes = []string{"iptables", "nftables", "ipvs"}
-
 // Has reports whether the candidate offers the capability.
 func (d *Description) Has(c spec.Capability) bool { return slices.Contains(d.Capabilities, c) }
 
@@ -94,7 +91,7 @@ type Request struct {
 	ServiceCIDRs []netip.Prefix `json:"serviceCIDRs,omitempty"`
 	// DualStack asks, when no range is named, for ranges of both families.
 	DualStack bool `json:"dualStack,omitempty"`
-	// NodePorts asks for a node-port range of its own ("first-last"); empty asks for the default 30000-32767.
+	// NodePorts asks for a node-port range of its own ("first-last"); empty asks for spec.DefaultNodePorts.
 	NodePorts string `json:"nodePorts,omitempty"`
 	// Exclusive asks that nobody else uses the control plane until it is released, and that its ranges hold
 	// nothing but the "kubernetes" Service.

@@ -1,4 +1,5 @@
-package lab
+// Package certificates makes an authority and the serving certificates and keys that it signs, for servers that a run starts itself.
+package certificates
 
 import (
 	"crypto/ecdsa"
@@ -14,23 +15,24 @@ import (
 	"time"
 )
 
-// certificateLife is how long the certificates of a lab are valid.
-const certificateLife = 365 * 24 * time.Hour
+// life is how long certificates are valid.
+const life = 365 * 24 * time.Hour
 
-// authority signs the serving certificates of one lab.
-type authority struct {
+// Authority signs serving certificates. Its methods are safe for concurrent use.
+type Authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
-	// pem is the bundle that clients verify servers with.
-	pem []byte
+	// PEM is the bundle that clients verify servers with.
+	PEM []byte
 }
 
-func newAuthority() (*authority, error) {
+// NewAuthority makes an authority with a new key, valid for a year. name is its common name.
+func NewAuthority(name string) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	template, err := certificateTemplate("conformance-lab")
+	template, err := newTemplate(name)
 	if err != nil {
 		return nil, err
 	}
@@ -44,10 +46,10 @@ func newAuthority() (*authority, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &authority{cert, key, pemBlock("CERTIFICATE", der)}, nil
+	return &Authority{cert, key, pemBlock("CERTIFICATE", der)}, nil
 }
 
-func certificateTemplate(name string) (*x509.Certificate, error) {
+func newTemplate(name string) (*x509.Certificate, error) {
 	serial, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 120))
 	if err != nil {
 		return nil, err
@@ -57,24 +59,24 @@ func certificateTemplate(name string) (*x509.Certificate, error) {
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: name},
 		NotBefore:             now.Add(-time.Hour), // clocks of virtual machines may be behind
-		NotAfter:              now.Add(certificateLife),
+		NotAfter:              now.Add(life),
 		BasicConstraintsValid: true,
 	}, nil
 }
 
-// serving returns a certificate and its key, both PEM, for an API server that is reached by these addresses.
-func (a *authority) serving(addresses ...netip.Addr) (cert, key []byte, err error) {
+// Serving returns a certificate and its key, both PEM, for a server that is reached by these names and addresses.
+func (a *Authority) Serving(names []string, addresses ...netip.Addr) (cert, key []byte, err error) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err
 	}
-	template, err := certificateTemplate("kube-apiserver")
+	template, err := newTemplate("server")
 	if err != nil {
 		return nil, nil, err
 	}
 	template.KeyUsage = x509.KeyUsageDigitalSignature
 	template.ExtKeyUsage = []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
-	template.DNSNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	template.DNSNames = names
 	for _, ip := range addresses {
 		template.IPAddresses = append(template.IPAddresses, net.IP(ip.AsSlice()))
 	}
@@ -86,8 +88,8 @@ func (a *authority) serving(addresses ...netip.Addr) (cert, key []byte, err erro
 	return pemBlock("CERTIFICATE", der), key, err
 }
 
-// newSigningKey returns a key pair, both PEM, that service account tokens are signed and verified with.
-func newSigningKey() (private, public []byte, err error) {
+// NewSigningKey returns a key pair, both PEM, that tokens of service accounts are signed and verified with.
+func NewSigningKey() (private, public []byte, err error) {
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, nil, err

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime/debug"
@@ -110,13 +109,11 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		DualStack: d.dualStack, NodePorts: d.nodePorts, Exclusive: d.exclusive, ServiceCIDRController: slices.Contains(d.needs, spec.ServiceCIDRController),
 	}
 	if cidr != "" {
-		for _, c := range strings.Split(cidr, ",") {
-			prefix, err := netip.ParsePrefix(c)
-			if err != nil {
-				Abort("service CIDR %q: %v", c, err)
-			}
-			request.ServiceCIDRs = append(request.ServiceCIDRs, prefix)
+		ranges, err := spec.ParseServiceCIDRs(cidr)
+		if err != nil {
+			Abort("service CIDR: %v", err)
 		}
+		request.ServiceCIDRs = ranges
 	}
 	lease, plane, err := acquire(ctx, d, request)
 	ctx, cancel := context.WithTimeoutCause(ctx, d.Timeout, errTimedOut)

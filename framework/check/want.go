@@ -46,18 +46,6 @@ func AnsweredBy(pods ...candidate.Pod) Want {
 	return Want{Text: "answered by " + names(pods), Shots: 3, Met: func(os []candidate.Outcome) bool { return every(os, answeredBy(pods)) }}
 }
 
-// NeverBy demands that each shot is answered, and none by one of the pods, each of which would otherwise be chosen as often as
-// any of n backends.
-func NeverBy(n int, pods ...candidate.Pod) Want {
-	return stillItself(Want{
-		Text: "answered, never by " + names(pods), Shots: TrialsUntil(1 / float64(n)),
-		Met: func(os []candidate.Outcome) bool {
-			by := answeredBy(pods)
-			return every(os, func(o candidate.Outcome) bool { return o.Result == candidate.Answered && !by(o) })
-		},
-	})
-}
-
 // stillItself marks a demand that fewer shots can look at too.
 func stillItself(w Want) Want {
 	still := w

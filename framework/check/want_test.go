@@ -83,10 +83,6 @@ func TestEachWantTellsMetFromUnmet(t *testing.T) {
 		}, {
 			AnsweredByEach(a), "answered by each of a", false, []outcomes{{by("a")}}, []outcomes{{by("b")}, {dropped}},
 		}, {
-			NeverBy(3, a), "answered, never by a", false,
-			[]outcomes{{by("b"), by("c")}, {stranger}},
-			[]outcomes{{by("b"), by("a")}, {by("b"), dropped}, {refused}},
-		}, {
 			Evenly(a, b), "answered evenly by a, b (share 0.50 ± ", false,
 			[]outcomes{{by("a"), by("b")}},
 			[]outcomes{{by("a"), by("a")}, {by("a"), by("a"), by("a"), by("a"), by("b")}, {by("a"), by("b"), by("c")}, {by("a"), by("b"), dropped}},
@@ -193,27 +189,6 @@ func TestShotsOfAnsweredByEachFollowFromTheBound(t *testing.T) {
 	}
 }
 
-func TestShotsOfNeverByFollowFromTheBound(t *testing.T) {
-	for n := 1; n <= 32; n++ {
-		w := NeverBy(n, podNamed("p0"))
-		// A pod that is still in use escapes all shots with this probability.
-		if p := math.Pow(1-1/float64(n), float64(w.Shots)); p > FalseAlarm {
-			t.Errorf("one of %d escapes %d shots with probability %g", n, w.Shots, p)
-		}
-	}
-	r := rand.New(rand.NewPCG(1, 2))
-	pods := podsNamed(4)
-	w := NeverBy(len(pods), pods[0])
-	for range 1000 {
-		if w.Met(drawn(r, w.Shots, pods, fair)) {
-			t.Fatal("met while the pod is in use")
-		}
-		if !w.Met(drawn(r, w.Shots, pods[1:], fair)) {
-			t.Fatal("unmet while the pod is not in use")
-		}
-	}
-}
-
 func TestShotsOfAlwaysBySameFollowFromTheBound(t *testing.T) {
 	for n := 2; n <= 32; n++ {
 		w := AlwaysBySame(podsNamed(n)...)
@@ -291,7 +266,7 @@ func TestEvenlyRefusesAShareOfATenth(t *testing.T) {
 
 func TestSecondLookIsSound(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	pods, others := podsNamed(5), []candidate.Pod{podNamed("other")}
+	pods := podsNamed(5)
 	unordered := Want{Text: "by chance", Shots: 60, Met: func(os []candidate.Outcome) bool {
 		return !slices.IsSortedFunc(os, func(a, b candidate.Outcome) int { return strings.Compare(a.Pod.Name, b.Pod.Name) })
 	}}
@@ -302,12 +277,10 @@ func TestSecondLookIsSound(t *testing.T) {
 	}{
 		"each":          {AnsweredByEach(pods...), pods, []candidate.Outcome{by("p0"), by("other")}},
 		"evenly":        {Evenly(pods...), pods, []candidate.Outcome{by("p0"), met(candidate.Dropped)}},
-		"never":         {NeverBy(5, others...), pods, []candidate.Outcome{by("p0"), by("other")}},
 		"same":          {AlwaysBySame(pods...), pods[:1], []candidate.Outcome{by("p0"), by("p1")}},
 		"by":            {AnsweredBy(pods...), pods, []candidate.Outcome{by("other")}},
 		"each on port":  {Both(AnsweredByEach(pods...), OnPort(8080)), pods, []candidate.Outcome{by("other")}},
 		"each and even": {Both(AnsweredByEach(pods...), Evenly(pods...)), pods, []candidate.Outcome{met(candidate.Refused)}},
-		"never by each": {Both(AnsweredByEach(pods...), NeverBy(6, others...)), pods, []candidate.Outcome{by("other")}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			still, ok := w.want.again()

@@ -17,7 +17,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -53,7 +52,7 @@ type Cluster struct {
 	access      candidate.Access
 	client      kubernetes.Interface
 	cidrs       []netip.Prefix
-	nodePorts   utilnet.PortRange
+	nodePorts   spec.PortRange
 	nodes       []candidate.Node // that are ready and schedulable
 	otherProxy  string           // why kube-proxy, which is configured, is not taken for the service proxy
 	description candidate.Description
@@ -153,9 +152,6 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 	return err
 }
 
-// proxyModes are the modes of kube-proxy and what they can be asked for.
-var proxyModes = map[string]spec.Capability{"iptables": spec.IPTablesMode, "nftables": spec.NFTablesMode, "ipvs": spec.IPVS}
-
 // proxyCapabilities reads the configuration of kube-proxy where kubeadm puts it, and looks whether kube-proxy runs. A cluster that does not show both is judged
 // by what all proxies have in common.
 func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, error) {
@@ -173,8 +169,8 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, err
 	if err := yaml.Unmarshal([]byte(stored.Data["config.conf"]), &configuration); err != nil {
 		return nil, nil //nolint:nilerr // then the proxy is judged by what all proxies have in common
 	}
-	name := cmp.Or(configuration.Mode, "iptables")
-	mode := proxyModes[name]
+	name := cmp.Or(configuration.Mode, candidate.DefaultProxyMode)
+	mode := candidate.ProxyModeCapability(name)
 	if mode == "" {
 		return nil, nil
 	}
@@ -239,7 +235,7 @@ func (cp *controlPlane) Access() candidate.Access     { return cp.cluster.access
 func (cp *controlPlane) ServiceCIDRs() []netip.Prefix { return cp.cluster.cidrs }
 
 func (cp *controlPlane) NodePorts() (first, last int) {
-	return cp.cluster.nodePorts.Base, cp.cluster.nodePorts.Base + cp.cluster.nodePorts.Size - 1
+	return cp.cluster.nodePorts.First, cp.cluster.nodePorts.Last
 }
 func (cp *controlPlane) Release() {}
 func (cp *controlPlane) Restart(context.Context, ...netip.Prefix) error {

@@ -14,7 +14,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/client-go/kubernetes"
 
 	"github.com/service-conformance/conformance/framework/spec"
@@ -130,16 +129,13 @@ func refusedRanges(ctx context.Context, client kubernetes.Interface) (cidrs []ne
 	return cidrs, primaryFirst(ctx, client, cidrs)
 }
 
-// defaultNodePorts is the range of a server to which nobody has given another one.
-var defaultNodePorts = utilnet.PortRange{Base: 30000, Size: 2768}
-
 // validPorts is how an API server ends its refusal of a node port out of its range (pkg/registry/core/service/portallocator, ErrNotInRange).
 var validPorts = regexp.MustCompile(`The range of valid ports is ([0-9]+-[0-9]+)`)
 
 // refusedNodePorts has a node port refused that is in no range, of a Service that even without the refusal would not be stored, for its port is 0. It is no dry run: that
 // does not ask for the range. The API does not tell it otherwise; a server that refuses in other words is taken for one with the default range. The error is that of a
 // server that does not answer.
-func refusedNodePorts(ctx context.Context, client kubernetes.Interface) (utilnet.PortRange, error) {
+func refusedNodePorts(ctx context.Context, client kubernetes.Interface) (spec.PortRange, error) {
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{NodePort: 65536}}},
@@ -147,15 +143,15 @@ func refusedNodePorts(ctx context.Context, client kubernetes.Interface) (utilnet
 	services := client.CoreV1().Services(corev1.NamespaceDefault)
 	stored, err := services.Create(ctx, svc, metav1.CreateOptions{})
 	if err == nil {
-		return defaultNodePorts, services.Delete(ctx, stored.Name, metav1.DeleteOptions{})
+		return spec.DefaultNodePorts, services.Delete(ctx, stored.Name, metav1.DeleteOptions{})
 	}
 	if !refused(err) {
-		return defaultNodePorts, fmt.Errorf("ask for the node-port range: %w", err)
+		return spec.DefaultNodePorts, fmt.Errorf("ask for the node-port range: %w", err)
 	}
 	if found := validPorts.FindStringSubmatch(err.Error()); found != nil {
-		if ports, err := utilnet.ParsePortRange(found[1]); err == nil {
-			return *ports, nil
+		if ports, err := spec.ParsePortRange(found[1]); err == nil {
+			return ports, nil
 		}
 	}
-	return defaultNodePorts, nil
+	return spec.DefaultNodePorts, nil
 }

@@ -17,6 +17,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
+	"github.com/service-conformance/conformance/framework/processgroup"
 	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
@@ -191,11 +192,11 @@ func (c *Command) run(ctx context.Context, line string, out *os.File) error {
 	if info, err := os.Stat(c.dir); err == nil && info.IsDir() {
 		cmd.Dir = c.dir
 	}
-	ownGroup(cmd)
-	cmd.Cancel, cmd.WaitDelay = func() error { return endGroup(cmd.Process) }, endsWithin
+	processgroup.Own(cmd)
+	cmd.Cancel, cmd.WaitDelay = func() error { return processgroup.End(cmd.Process) }, endsWithin
 	err = cmd.Run()
 	if ctx.Err() != nil && cmd.Process != nil {
-		killGroup(cmd.Process) // what has not heeded it
+		_ = processgroup.Kill(cmd.Process) // what has not heeded it
 	}
 	return err
 }

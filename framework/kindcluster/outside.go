@@ -7,13 +7,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/netip"
 	"os/exec"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
 	"github.com/service-conformance/conformance/framework/agent"
@@ -62,18 +65,8 @@ func (k *Kind) StartOutside(ctx context.Context, program string) (_ *Outside, er
 	if o.engine, err = engine(ctx, all[0].String()); err != nil {
 		return nil, err
 	}
-	for i, n := range all {
-		v4, v6, err := n.IP()
-		if err != nil {
-			return nil, fmt.Errorf("addresses of node %s: %w", n, explained(err, nil))
-		}
-		node := outsideNode{Node: n, clients: clientRanges(i)}
-		for _, text := range []string{v4, v6} {
-			if a, err := netip.ParseAddr(text); err == nil {
-				node.addresses = append(node.addresses, a)
-			}
-		}
-		o.nodes, o.Gateways = append(o.nodes, node), append(o.Gateways, n.String())
+	if err := o.asGateways(all); err != nil {
+		return nil, err
 	}
 	defer func() {
 		if err != nil {
@@ -84,10 +77,37 @@ func (k *Kind) StartOutside(ctx context.Context, program string) (_ *Outside, er
 	if err := o.start(ctx, k.name, program); err != nil {
 		return nil, err
 	}
-	if err := o.route(ctx); err != nil {
+	own, address, err := o.whereabouts(ctx)
+	if err != nil {
+		return nil, err
+	}
+	o.URL = "http://" + address
+	if err := o.route(ctx, own); err != nil {
 		return nil, err
 	}
 	return o, o.answers(ctx)
+}
+
+// asGateways asks the engine for the addresses of all nodes at a time.
+func (o *Outside) asGateways(all []nodes.Node) error {
+	o.nodes, o.Gateways = make([]outsideNode, len(all)), make([]string, len(all))
+	var asking errgroup.Group
+	for i, n := range all {
+		asking.Go(func() error {
+			v4, v6, err := n.IP()
+			if err != nil {
+				return fmt.Errorf("addresses of node %s: %w", n, explained(err, nil))
+			}
+			o.nodes[i], o.Gateways[i] = outsideNode{Node: n, clients: clientRanges(i)}, n.String()
+			for _, text := range []string{v4, v6} {
+				if a, err := netip.ParseAddr(text); err == nil {
+					o.nodes[i].addresses = append(o.nodes[i].addresses, a)
+				}
+			}
+			return nil
+		})
+	}
+	return asking.Wait()
 }
 
 // clientRanges are the addresses of the clients whose gateway is the i-th node: for benchmarks (RFC 2544) and documentation (RFC 3849), so that nobody else has them.
@@ -134,14 +154,11 @@ func (o *Outside) run(ctx context.Context, args ...string) (string, error) {
 // start creates the container, of the image of the nodes, which has what sets addresses and routes.
 func (o *Outside) start(ctx context.Context, cluster, program string) error {
 	like := o.nodes[0].String()
-	image, err := o.run(ctx, "inspect", "--format", "{{.Image}}", like)
+	told, err := o.run(ctx, "inspect", "--format", "{{.Image}} {{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}", like)
 	if err != nil {
 		return err
 	}
-	network, err := o.run(ctx, "inspect", "--format", "{{range $name, $_ := .NetworkSettings.Networks}}{{$name}} {{end}}", like)
-	if err != nil {
-		return err
-	}
+	image, network, _ := strings.Cut(told, " ")
 	networks := strings.Fields(network)
 	if len(networks) != 1 {
 		return fmt.Errorf("node %s is on the networks %q, and not on one", like, networks)
@@ -171,13 +188,25 @@ func (o *Outside) start(ctx context.Context, cluster, program string) error {
 	if _, err := o.run(ctx, "start", o.name); err != nil {
 		return err
 	}
-	published, err := o.run(ctx, "port", o.name, fmt.Sprintf("%d/tcp", outsideControl))
-	if err != nil {
-		return err
-	}
-	address, _, _ := strings.Cut(published, "\n")
-	o.URL = "http://" + strings.TrimSpace(address)
 	return nil
+}
+
+// whereabouts are the addresses of the container in the network of the nodes and, as "host:port", where its agent is published.
+func (o *Outside) whereabouts(ctx context.Context) (own []netip.Addr, agent string, err error) {
+	text, err := o.run(ctx, "inspect", "--format",
+		fmt.Sprintf(`{{(index (index .NetworkSettings.Ports "%d/tcp") 0).HostPort}} {{range .NetworkSettings.Networks}}{{.IPAddress}} {{.GlobalIPv6Address}}{{end}}`, outsideControl), o.name)
+	if err != nil {
+		return nil, "", err
+	}
+	port, addresses, _ := strings.Cut(text, " ")
+	for _, field := range strings.Fields(addresses) {
+		a, err := netip.ParseAddr(field)
+		if err != nil {
+			return nil, "", fmt.Errorf("address of the container: %w", err)
+		}
+		own = append(own, a)
+	}
+	return own, net.JoinHostPort("127.0.0.1", port), nil
 }
 
 // script gives the container its client addresses and, for what is sent from them, the node as the only way.
@@ -207,20 +236,9 @@ func (n *outsideNode) clientsLike(a netip.Addr) netip.Prefix {
 	return n.clients[slices.IndexFunc(n.clients, func(p netip.Prefix) bool { return p.Addr().Is4() == a.Is4() })]
 }
 
-// route tells every node the way back to the clients: by the node that is their gateway, and that one by the container.
-func (o *Outside) route(ctx context.Context) error {
-	text, err := o.run(ctx, "inspect", "--format", "{{range .NetworkSettings.Networks}}{{.IPAddress}} {{.GlobalIPv6Address}}{{end}}", o.name)
-	if err != nil {
-		return err
-	}
-	var own []netip.Addr
-	for _, field := range strings.Fields(text) {
-		a, err := netip.ParseAddr(field)
-		if err != nil {
-			return fmt.Errorf("address of the container: %w", err)
-		}
-		own = append(own, a)
-	}
+// route tells every node the way back to the clients: by the node that is their gateway, and that one by the container, whose own
+// addresses are given.
+func (o *Outside) route(ctx context.Context, own []netip.Addr) error {
 	scripts := make([]strings.Builder, len(o.nodes))
 	for g, gateway := range o.nodes {
 		for _, address := range gateway.addresses {
@@ -286,7 +304,11 @@ func (o *Outside) Remove(ctx context.Context) error {
 			fmt.Fprintf(&script, "ip %s route delete %s || true\n", flag(a), gateway.clientsLike(a))
 		}
 	}
-	_, _ = onNodes(ctx, o.clusterNodes(), func(int) string { return script.String() }) // there is none, or the nodes go as well
+	var routes sync.WaitGroup
+	routes.Go(func() {
+		_, _ = onNodes(ctx, o.clusterNodes(), func(int) string { return script.String() }) // there is none, or the nodes go as well
+	})
 	_, err := o.run(ctx, "rm", "--force", "--volumes", o.name)
+	routes.Wait()
 	return err
 }

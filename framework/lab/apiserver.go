@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/certificates"
 )
 
 // apiServer is a kube-apiserver with ranges of its own. Its methods are safe for concurrent use.
@@ -33,7 +34,7 @@ type apiServer struct {
 	gates  map[string]bool
 	port   int
 	token  string
-	ca     *authority
+	ca     *certificates.Authority
 	client *client
 
 	mu         sync.Mutex
@@ -59,7 +60,7 @@ func advertiseAddress(primary netip.Prefix) string {
 // startAPIServer starts kube-apiserver and waits until it is ready and can allocate. serving, unless nil, is called once the server can be written
 // to, which is a second earlier, and is waited for too.
 func startAPIServer(
-	ctx context.Context, v version, b *Binaries, d *runDir, ca *authority, e *etcd, r ranges, reach netip.Addr, detached bool, serving func(*apiServer) error,
+	ctx context.Context, v version, b *Binaries, d *runDir, ca *certificates.Authority, e *etcd, r ranges, reach netip.Addr, detached bool, serving func(*apiServer) error,
 ) (*apiServer, error) {
 	home, err := os.MkdirTemp(d.path, "apiserver-")
 	if err != nil {
@@ -105,7 +106,7 @@ func (s *apiServer) start(ctx context.Context, serving func(*apiServer) error) e
 			return err
 		}
 		s.port = ports[0]
-		s.client, err = newClient(candidate.Access{URL: "https://" + loopback(s.port), CA: s.ca.pem, Token: s.token})
+		s.client, err = newClient(candidate.Access{URL: "https://" + loopback(s.port), CA: s.ca.PEM, Token: s.token})
 		if err != nil {
 			return err
 		}
@@ -123,16 +124,19 @@ func (s *apiServer) start(ctx context.Context, serving func(*apiServer) error) e
 	return fmt.Errorf("start kube-apiserver %s for %s: %w", s.binaries.Version, s.ranges, errPortTaken)
 }
 
+// apiServerNames are the names by which clients reach an API server.
+var apiServerNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+
 func (s *apiServer) writeCredentials() error {
-	names := []netip.Addr{netip.MustParseAddr("127.0.0.1"), s.ranges.kubernetesService()}
+	addresses := []netip.Addr{netip.MustParseAddr("127.0.0.1"), s.ranges.kubernetesService()}
 	if s.reach.IsValid() {
-		names = append(names, s.reach)
+		addresses = append(addresses, s.reach)
 	}
-	cert, key, err := s.ca.serving(names...)
+	cert, key, err := s.ca.Serving(apiServerNames, addresses...)
 	if err != nil {
 		return err
 	}
-	signing, public, err := newSigningKey()
+	signing, public, err := certificates.NewSigningKey()
 	if err != nil {
 		return err
 	}

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/mod/modfile"
 
+	"github.com/service-conformance/conformance/framework/processgroup"
 	"github.com/service-conformance/conformance/framework/scratch"
 )
 
@@ -289,8 +290,8 @@ func newGoTool(dir string) (*goTool, error) {
 func (g *goTool) run(ctx context.Context, eachLine func(string), args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, g.path, args...)
 	cmd.Dir, cmd.Env = g.dir, g.env
-	ownGroup(cmd)
-	cmd.Cancel = func() error { return killGroup(cmd.Process) } // the compilers that it started, too
+	processgroup.Own(cmd)
+	cmd.Cancel = func() error { return processgroup.Kill(cmd.Process) } // the compilers that it started, too
 	cmd.WaitDelay = 5 * time.Second
 	var stdout bytes.Buffer
 	cmd.Stdout = &stdout

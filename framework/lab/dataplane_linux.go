@@ -400,10 +400,10 @@ func (l *Lab) canConfigure(p candidate.ProxyConfiguration) error {
 		return candidate.Unavailable("the kernel of the nodes has IPVS")
 	}
 	if p.Mode != "" {
-		if err := checkPrograms(ProxyOptions{Mode: p.Mode}); err != nil && p.Mode != "ipvs" {
+		if err := checkPrograms(ProxyOptions{Mode: p.Mode}); err != nil && p.Mode != candidate.IPVS {
 			return candidate.Unavailable("%v", err)
 		}
-		if p.Mode == "nftables" && !nftablesWork() {
+		if p.Mode == candidate.NFTables && !nftablesWork() {
 			return candidate.Unavailable("the kernel of the nodes has no nftables of IPv4")
 		}
 	}

@@ -44,13 +44,10 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 	d.Components["proxy"] = "kube-proxy in " + l.proxy.Mode + " mode"
 	d.ProxyMode = l.proxy.Mode
 	d.Capabilities = append(d.Capabilities, spec.KubeProxy, spec.ProxyConfiguration, spec.ProxyMetrics)
-	switch l.proxy.Mode {
-	case "iptables":
-		d.Capabilities = append(d.Capabilities, spec.IPTablesMode)
-	case "nftables":
-		d.Capabilities = append(d.Capabilities, spec.NFTablesMode)
+	if l.proxy.Mode != candidate.IPVS {
+		d.Capabilities = append(d.Capabilities, candidate.ProxyModeCapability(l.proxy.Mode))
 	}
-	if ipvsWorks() {
+	if ipvsWorks() { // also on nodes of other modes: a check can add a node
 		d.Capabilities = append(d.Capabilities, spec.IPVS)
 	}
 	maps.Copy(d.Declarations, kubeProxyDeclarations(l.proxy.Mode))
@@ -73,13 +70,13 @@ func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
 		spec.Hairpin:                       "every-address",
 		spec.HostAccess:                    "served",
 	}
-	if mode == "ipvs" {
+	if mode == candidate.IPVS {
 		// The virtual server stays where no endpoint is (pkg/proxy/ipvs/proxier.go lines 846-856), and the kernel refuses what it has no backend for
 		// (ip_vs_leave in net/netfilter/ipvs/ip_vs_core.c of Linux).
 		d[spec.InternalLocalWithoutEndpoints] = "reject"
 		d[spec.NodePortLoopback] = "not-served" // pkg/proxy/ipvs/netlink_linux.go line 162: loopback addresses are no node addresses
 	}
-	if mode == "nftables" {
+	if mode == candidate.NFTables {
 		d[spec.UnusedPort], d[spec.NodePortLoopback] = "reject", "not-served"
 	}
 	return d

@@ -15,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/scratch"
 )
 
@@ -55,7 +56,7 @@ type guestJob struct {
 }
 
 // NeedsGuest reports whether kube-proxy cannot run in the mode on this machine's kernel.
-func NeedsGuest(mode string) bool { return mode == "ipvs" && !kernelHasIPVS() }
+func NeedsGuest(mode string) bool { return mode == candidate.IPVS && !kernelHasIPVS() }
 
 // RunInGuest runs this program anew, with the same arguments, in a guest, and returns its exit code. Interrupts are passed on. The guest dies with
 // this process.

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -12,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/lab/network"
 	"github.com/service-conformance/conformance/framework/scratch"
 )
@@ -123,9 +125,7 @@ func allowNamespaces(euid int) string {
 
 // NodesWork returns nil if this machine lets this user have nodes with such proxies, else why it does not.
 func NodesWork(o ProxyOptions) error {
-	if o.Mode == "" {
-		o.Mode = DefaultProxyMode
-	}
+	o.Mode = cmp.Or(o.Mode, candidate.DefaultProxyMode)
 	if !NeedsGuest(o.Mode) {
 		if err := isolationWorks(); err != nil {
 			return err

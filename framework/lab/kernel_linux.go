@@ -4,6 +4,8 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/service-conformance/conformance/framework/candidate"
 )
 
 // sctpWorks reports whether the kernel has SCTP.
@@ -18,7 +20,7 @@ func sctpWorks() bool {
 
 // ipvsWorks reports whether the kernel has IPVS, and this machine the programs that kube-proxy calls in ipvs mode.
 func ipvsWorks() bool {
-	return kernelHasIPVS() && checkPrograms(ProxyOptions{Mode: "ipvs"}) == nil
+	return kernelHasIPVS() && checkPrograms(ProxyOptions{Mode: candidate.IPVS}) == nil
 }
 
 // kernelHasIPVS reports whether the kernel has IPVS, loaded or to be loaded.

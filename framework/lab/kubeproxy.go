@@ -16,7 +16,7 @@ import (
 
 // ProxyOptions say which service proxy the nodes of a lab run.
 type ProxyOptions struct {
-	// Mode of kube-proxy: iptables, nftables or ipvs; empty is DefaultProxyMode.
+	// Mode of kube-proxy (candidate.ProxyModes); empty is the default one.
 	Mode string
 	// Command, if set, runs instead of kube-proxy in the network namespace of each node, by a shell. {kubeconfig}, {node}, {pod-cidr} and {cgroup} in it
 	// stand for the path of a kubeconfig, the name of the node, the ranges of all pods, joined by a comma, and the folder of the cgroup (version 2) that the
@@ -32,15 +32,12 @@ type ProxyOptions struct {
 	PodSetup, PodTeardown string
 }
 
-// DefaultProxyMode is the mode that kube-proxy itself takes by default.
-const DefaultProxyMode = "iptables"
-
 // proxyPrograms are, for each of candidate.ProxyModes, the programs that kube-proxy calls in it, beyond those that it needs
 // in any case, and the Debian package that has them.
 var proxyPrograms = map[string]map[string]string{
-	"iptables": {"iptables": "iptables", "iptables-restore": "iptables", "ip6tables": "iptables"},
-	"nftables": {"nft": "nftables"},
-	"ipvs":     {"iptables": "iptables", "iptables-restore": "iptables", "ipset": "ipset", "ipvsadm": "ipvsadm"},
+	candidate.IPTables: {"iptables": "iptables", "iptables-restore": "iptables", "ip6tables": "iptables"},
+	candidate.NFTables: {"nft": "nftables"},
+	candidate.IPVS:     {"iptables": "iptables", "iptables-restore": "iptables", "ipset": "ipset", "ipvsadm": "ipvsadm"},
 }
 
 // systemPath is where administrators' programs are, which an ordinary user's PATH does not name.

@@ -3,6 +3,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"debug/buildinfo"
 	"errors"
@@ -10,13 +11,12 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/certificates"
 	"github.com/service-conformance/conformance/framework/lab/network"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -83,7 +83,7 @@ type Lab struct {
 	mu     sync.Mutex // guards what follows, which the first control plane needs
 	closed bool
 	dir    *runDir
-	ca     *authority
+	ca     *certificates.Authority
 	etcd   *etcd
 }
 
@@ -99,9 +99,7 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 	if err := sweep(os.TempDir()); err != nil {
 		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
 	}
-	if o.Proxy.Mode == "" {
-		o.Proxy.Mode = DefaultProxyMode
-	}
+	o.Proxy.Mode = cmp.Or(o.Proxy.Mode, candidate.DefaultProxyMode)
 	surroundings, err := network.ParseSurroundings(o.Surroundings)
 	if err != nil {
 		return nil, err
@@ -176,9 +174,6 @@ func (o *Options) cachedOrBuilt(ctx context.Context, v version, components []Com
 	return Build(ctx, BuildOptions{Version: o.Version, CacheDir: cache, Components: components, Progress: o.Progress, Compiling: o.Compiling})
 }
 
-// reportedPattern is what kube-apiserver calls itself, vendors' additions included: "v1.37.1", "v1.34.2+k3s1".
-var reportedPattern = regexp.MustCompile(`^v1\.([0-9]{1,4})\.([0-9]{1,4})([-+].*)?$`)
-
 // binariesIn takes the programs from a folder that the user names and checks that they run and are of the version
 // that is asked for, if one is.
 func binariesIn(ctx context.Context, dir, want string, components []Component, servers ServerOptions) (version, *Binaries, error) {
@@ -214,13 +209,11 @@ func binariesIn(ctx context.Context, dir, want string, components []Component, s
 
 // releaseOf reads what a kube-apiserver calls itself.
 func releaseOf(program, reported, want string) (version, error) {
-	m := reportedPattern.FindStringSubmatch(reported)
-	if m == nil {
+	parsed, err := spec.ParseVersion(reported)
+	if err != nil {
 		return version{}, fmt.Errorf("%s says that its version is %q, which is none: it was built without version stamps", program, reported)
 	}
-	minor, _ := strconv.Atoi(m[1]) // the pattern admits digits only
-	patch, _ := strconv.Atoi(m[2])
-	v := version{minor, patch}
+	v := version(parsed)
 	if want != "" {
 		w, err := parseVersion(want)
 		if err != nil {
@@ -323,7 +316,7 @@ func (l *Lab) ensureEtcd(ctx context.Context) (*etcd, error) {
 	}
 	var err error
 	if l.dir == nil {
-		if l.ca, err = newAuthority(); err != nil {
+		if l.ca, err = certificates.NewAuthority("conformance-lab"); err != nil {
 			return nil, err
 		}
 		if l.dir, err = newRunDir(os.TempDir()); err != nil {
@@ -390,7 +383,7 @@ func (c *controlPlane) Access() candidate.Access { return c.server.client.access
 func (c *controlPlane) ServiceCIDRs() []netip.Prefix { return c.ranges.serviceCIDRs() }
 
 func (c *controlPlane) NodePorts() (first, last int) {
-	return c.ranges.nodePorts.first, c.ranges.nodePorts.last
+	return c.ranges.nodePorts.First, c.ranges.nodePorts.Last
 }
 
 // Restart implements candidate.ControlPlane. It needs an exclusive lease: others would see their requests fail.

@@ -108,7 +108,7 @@ func TestServersForChecksServeServicesOnly(t *testing.T) {
 		{"lab up", 37, netip.Addr{}, true, "RBAC", ""},
 		{"checks, of a version that starts later that way", 31, netip.Addr{}, false, "RBAC", ""},
 	} {
-		s := apiServer{version: version{minor: c.minor}, binaries: mine.binaries, etcd: mine.etcd, ranges: mine.ranges, reach: c.reach, detached: c.detached}
+		s := apiServer{version: version{Minor: c.minor}, binaries: mine.binaries, etcd: mine.etcd, ranges: mine.ranges, reach: c.reach, detached: c.detached}
 		flags := serverFlags(s.args())
 		if without := flags["runtime-config"]; flags["authorization-mode"] != c.authorization || !strings.HasPrefix(without, c.without) || c.without == "" && without != "" {
 			t.Errorf("for %s: --authorization-mode=%s --runtime-config=%s", c.what, flags["authorization-mode"], without)

@@ -1,5 +1,7 @@
 package lab
 
+import "github.com/service-conformance/conformance/framework/memory"
+
 // serverMemory is what one API server with the small objects of a test needs at most, in bytes.
 const serverMemory = 400 << 20
 
@@ -9,7 +11,7 @@ const maxServers = 32
 
 // serversThatFit says how many API servers may run at a time: always one, and more while memory lasts.
 func serversThatFit() int {
-	available, ok := availableMemory()
+	available, ok := memory.Available()
 	if !ok {
 		return maxServers / 4
 	}

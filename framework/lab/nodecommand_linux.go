@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/lab/network"
+	"github.com/service-conformance/conformance/framework/processgroup"
 )
 
 // readyAttempt bounds one call of a proxy-ready command, tearDownTimeout one of a node-teardown or pod-teardown command.
@@ -29,7 +30,7 @@ func (n *node) command(ctx context.Context, command string) error {
 	cmd := exec.CommandContext(ctx, systemShell, shellLine(proxyCommand(command, n.name, n.world.kubeconfig, n.network.Cgroup(), network.PodRanges))...)
 	cmd.Stdout, cmd.Stderr = log, log
 	cmd.Env = slices.Concat(serverEnvironment(), n.world.lab.dir.mark(), n.environment())
-	cmd.Cancel, cmd.WaitDelay = func() error { return killGroup(cmd.Process) }, time.Second
+	cmd.Cancel, cmd.WaitDelay = func() error { return processgroup.Kill(cmd.Process) }, time.Second
 	if err := spawnIn(n.network.Namespace)(cmd); err != nil {
 		return err
 	}

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/service-conformance/conformance/framework/processgroup"
 )
 
 // command is a server to run.
@@ -98,7 +100,7 @@ func (p *process) kill() {
 	p.mu.Lock()
 	if p.alive() && !p.killed {
 		p.killed = true
-		_ = killGroup(p.process)
+		_ = processgroup.Kill(p.process)
 	}
 	p.mu.Unlock()
 	<-p.done

@@ -8,20 +8,14 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/windows"
+
+	"github.com/service-conformance/conformance/framework/processgroup"
 )
-
-// ownGroup puts cmd, when it is started, into a process group of its own.
-func ownGroup(cmd *exec.Cmd) {
-	cmd.SysProcAttr = &syscall.SysProcAttr{CreationFlags: windows.CREATE_NEW_PROCESS_GROUP}
-}
-
-// killGroup kills the process.
-func killGroup(p *os.Process) error { return p.Kill() }
 
 // spawn starts cmd. The system is not asked to tie its life to that of this process; what a killed run leaves
 // is found by the next one.
 func spawn(cmd *exec.Cmd, detached bool) error {
-	ownGroup(cmd)
+	processgroup.Own(cmd)
 	if detached {
 		cmd.SysProcAttr.CreationFlags |= windows.DETACHED_PROCESS
 	}

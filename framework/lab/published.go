@@ -85,7 +85,7 @@ func published(s Sources, v version, etcd, arch string) []publication {
 var etcdOfMinor = []string{"v3.5.9", "v3.5.10", "v3.5.10", "v3.5.13", "v3.5.16", "v3.5.21", "v3.6.4", "v3.6.5", "v3.6.8", "v3.7.0"}
 
 // etcdFor is the version of etcd that is fetched for a release of Kubernetes.
-func etcdFor(v version) string { return etcdOfMinor[min(v.minor-oldestMinor, len(etcdOfMinor)-1)] }
+func etcdFor(v version) string { return etcdOfMinor[min(v.Minor-oldestMinor, len(etcdOfMinor)-1)] }
 
 var etcdPattern = regexp.MustCompile(`^v?(3\.(?:0|[1-9][0-9]{0,3})\.(?:0|[1-9][0-9]{0,3}))$`)
 

@@ -47,7 +47,7 @@ func TestEtcdFitsTheRelease(t *testing.T) {
 			t.Errorf("%s: etcd %s, want %s", v, got, want)
 		}
 	}
-	if newest, err := parseVersion(DefaultVersion); err != nil || newest.minor-oldestMinor != len(etcdOfMinor)-1 {
+	if newest, err := parseVersion(DefaultVersion); err != nil || newest.Minor-oldestMinor != len(etcdOfMinor)-1 {
 		t.Errorf("etcd is pinned up to v1.%d, and the newest release is %s", oldestMinor+len(etcdOfMinor)-1, DefaultVersion)
 	}
 }

@@ -3,49 +3,30 @@ package lab
 import (
 	"fmt"
 	"net/netip"
-	"strconv"
-	"strings"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-)
-
-// Ranges of a control plane that names none.
-var (
-	defaultServiceCIDR   = netip.MustParsePrefix("10.96.0.0/16")
-	defaultServiceCIDRv6 = netip.MustParsePrefix("fd00:10:96::/112")
-	defaultNodePorts     = nodePorts{30000, 32767}
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // minHostBits is what kube-apiserver leaves of the primary range at least: eight addresses (ServiceIPRange in
 // pkg/controlplane/apiserver/options).
 const minHostBits = 3
 
-// nodePorts is a range of node ports, both ends included.
-type nodePorts struct{ first, last int }
-
-func (n nodePorts) String() string { return fmt.Sprintf("%d-%d", n.first, n.last) }
-
 // ranges are what an API server is started with. Equal ranges can share a server.
 type ranges struct {
 	primary, secondary netip.Prefix // secondary is the zero value on single-stack
-	nodePorts          nodePorts
+	nodePorts          spec.PortRange
 }
 
 // serviceCIDRs lists the Service ranges, primary first.
-func (r ranges) serviceCIDRs() []netip.Prefix {
+func (r ranges) serviceCIDRs() spec.ServiceCIDRs {
 	if !r.secondary.IsValid() {
-		return []netip.Prefix{r.primary}
+		return spec.ServiceCIDRs{r.primary}
 	}
-	return []netip.Prefix{r.primary, r.secondary}
+	return spec.ServiceCIDRs{r.primary, r.secondary}
 }
 
-func (r ranges) String() string {
-	s := make([]string, 0, 2)
-	for _, p := range r.serviceCIDRs() {
-		s = append(s, p.String())
-	}
-	return strings.Join(s, ",")
-}
+func (r ranges) String() string { return r.serviceCIDRs().String() }
 
 // kubernetesService is the address of the "kubernetes" Service: the first one of the primary range after its base.
 func (r ranges) kubernetesService() netip.Addr { return r.primary.Addr().Next() }
@@ -53,12 +34,12 @@ func (r ranges) kubernetesService() netip.Addr { return r.primary.Addr().Next() 
 // parseRanges says which ranges a request means. The error is a *candidate.UnavailableError where kube-apiserver
 // of this version cannot be started with them.
 func parseRanges(q candidate.Request, v version) (ranges, error) {
-	r := ranges{nodePorts: defaultNodePorts}
+	var r ranges
 	switch len(q.ServiceCIDRs) {
 	case 0:
-		r.primary = defaultServiceCIDR
+		r.primary = spec.DefaultServiceCIDRs[0]
 		if q.DualStack {
-			r.secondary = defaultServiceCIDRv6
+			r.secondary = spec.DefaultServiceCIDRs[1]
 		}
 	case 1:
 		r.primary = q.ServiceCIDRs[0]
@@ -79,13 +60,9 @@ func parseRanges(q candidate.Request, v version) (ranges, error) {
 			return ranges{}, err
 		}
 	}
-	if q.NodePorts != "" {
-		var err error
-		if r.nodePorts, err = parseNodePorts(q.NodePorts); err != nil {
-			return ranges{}, err
-		}
-	}
-	return r, nil
+	var err error
+	r.nodePorts, err = spec.ParsePortRange(q.NodePorts)
+	return r, err
 }
 
 // checkServiceCIDR reports what kube-apiserver would refuse or could not allocate from.
@@ -103,14 +80,4 @@ func checkServiceCIDR(p netip.Prefix, primary bool, v version) error {
 		return candidate.Unavailable("kube-apiserver %s takes no Service CIDR of more than 2^20 addresses such as %s", v, p)
 	}
 	return nil
-}
-
-func parseNodePorts(s string) (nodePorts, error) {
-	a, b, ok := strings.Cut(s, "-")
-	first, errFirst := strconv.Atoi(a)
-	last, errLast := strconv.Atoi(b)
-	if !ok || errFirst != nil || errLast != nil || first < 1 || last < first || last > 65535 {
-		return nodePorts{}, fmt.Errorf("node-port range %q: want two ports such as %s", s, defaultNodePorts)
-	}
-	return nodePorts{first, last}, nil
 }

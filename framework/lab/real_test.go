@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 func newRealLab(t *testing.T) *Lab {
@@ -28,7 +29,7 @@ func TestTheServerRefusesWhatTheLabCallsUnavailable(t *testing.T) {
 		if _, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes(cidr)}); !candidate.IsUnavailable(err) {
 			t.Errorf("%s: %v, want unavailable", cidr, err)
 		}
-		_, err := l.start(t.Context(), ranges{primary: prefixes(cidr)[0], nodePorts: defaultNodePorts})
+		_, err := l.start(t.Context(), ranges{primary: prefixes(cidr)[0], nodePorts: spec.DefaultNodePorts})
 		if err == nil || !strings.Contains(err.Error(), "must be at least 8 IP addresses") {
 			t.Errorf("%s: the real server says %v", cidr, err)
 		}

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/service-conformance/conformance/framework/processgroup"
 	"github.com/service-conformance/conformance/framework/scratch"
 	"github.com/service-conformance/conformance/framework/wholefile"
 )
@@ -44,7 +45,7 @@ func (i ProcessIdentity) alive() bool {
 }
 
 // kill ends the process and its group if it is certain that it is the same process, and waits until it is gone.
-func (i ProcessIdentity) kill() error { return i.end(killGroup) }
+func (i ProcessIdentity) kill() error { return i.end(processgroup.Kill) }
 
 // end is kill by other means.
 func (i ProcessIdentity) end(kill func(*os.Process) error) error {

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -15,6 +16,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/certificates"
 	"github.com/service-conformance/conformance/framework/scratch"
 	"github.com/service-conformance/conformance/framework/wholefile"
 )
@@ -172,9 +174,7 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 	}
 
 	var withoutNodes error
-	if o.Proxy.Mode == "" {
-		o.Proxy.Mode = DefaultProxyMode
-	}
+	o.Proxy.Mode = cmp.Or(o.Proxy.Mode, candidate.DefaultProxyMode)
 	switch {
 	case o.Nodes < 0 || o.Nodes > MaxNodes:
 		return nil, fmt.Errorf("a lab has 0 to %d nodes, not %d", MaxNodes, o.Nodes)
@@ -205,7 +205,7 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 
 // startDetached starts the servers and writes down where they are.
 func startDetached(ctx context.Context, at state, kubeconfig string, v version, b *Binaries, r ranges, withoutNodes error) (_ *Running, err error) {
-	ca, err := newAuthority()
+	ca, err := certificates.NewAuthority("conformance-lab")
 	if err != nil {
 		return nil, err
 	}

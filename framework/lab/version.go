@@ -1,10 +1,12 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // DefaultVersion is the Kubernetes version that the lab runs when none is asked for.
@@ -15,43 +17,37 @@ const DefaultVersion = "v1.37.1"
 var SupportedVersions = []string{"v1.28.15", "v1.31.0", "v1.33.13", "v1.34.4", "v1.35.4", "v1.36.3", "v1.37.1"}
 
 // version is a released Kubernetes version.
-type version struct{ minor, patch int }
-
-var versionPattern = regexp.MustCompile(`^v?1\.(0|[1-9][0-9]{0,3})\.(0|[1-9][0-9]{0,3})$`)
+type version spec.Version
 
 // oldestMinor is the oldest minor version that the lab's flags and build recipe fit.
 const oldestMinor = 28
 
-// parseVersion reads "v1.37.1" or "1.37.1"; empty means DefaultVersion.
+// parseVersion reads "v1.37.1" or "1.37.1"; empty means DefaultVersion. Only releases have the modules that the lab builds.
 func parseVersion(s string) (version, error) {
-	if s == "" {
-		s = DefaultVersion
-	}
-	m := versionPattern.FindStringSubmatch(s)
-	if m == nil {
+	s = cmp.Or(s, DefaultVersion)
+	parsed, err := spec.ParseVersion(s)
+	v := version(parsed)
+	if err != nil || "v"+strings.TrimPrefix(s, "v") != v.String() {
 		return version{}, fmt.Errorf("kubernetes version %q: want a release such as %s", s, DefaultVersion)
 	}
-	minor, _ := strconv.Atoi(m[1]) // the pattern admits digits only
-	patch, _ := strconv.Atoi(m[2])
-	v := version{minor, patch}
-	if minor < oldestMinor {
+	if v.Minor < oldestMinor {
 		return version{}, fmt.Errorf("kubernetes version %q: the oldest that the lab can run is v1.%d; it is known to work with %s",
 			s, oldestMinor, strings.Join(SupportedVersions, ", "))
 	}
 	return v, nil
 }
 
-func (v version) String() string { return fmt.Sprintf("v1.%d.%d", v.minor, v.patch) }
+func (v version) String() string { return spec.Version(v).String() }
 
 // staging is the version of the modules k8s.io/api, k8s.io/client-go … that belong to this release.
-func (v version) staging() string { return fmt.Sprintf("v0.%d.%d", v.minor, v.patch) }
+func (v version) staging() string { return fmt.Sprintf("v0.%d.%d", v.Minor, v.Patch) }
 
 // serviceCIDRAPI reports whether networking.k8s.io/v1 serves ServiceCIDR and IPAddress objects by default (KEP-1880).
-func (v version) serviceCIDRAPI() bool { return v.minor >= 33 }
+func (v version) serviceCIDRAPI() bool { return v.Minor >= 33 }
 
 // largeRanges reports whether a range of more than 2^20 addresses may be given to kube-apiserver: until v1.34
 // it keeps a bitmap of the range in etcd beside the IPAddress objects (feature gate DisableAllocatorDualWrite).
-func (v version) largeRanges() bool { return v.minor >= 34 }
+func (v version) largeRanges() bool { return v.Minor >= 34 }
 
 // stamps are the linker flags that make the binaries report their version. Without them they report a
 // placeholder that some clients cannot parse.
@@ -62,7 +58,7 @@ func (v version) stamps() string {
 	for _, s := range []struct{ name, value string }{
 		{"gitVersion", v.String()},
 		{"gitMajor", "1"},
-		{"gitMinor", strconv.Itoa(v.minor)},
+		{"gitMinor", strconv.Itoa(v.Minor)},
 		{"gitCommit", v.String()},
 		{"gitTreeState", "clean"},
 		{"buildDate", "1970-01-01T00:00:00Z"}, // a constant keeps builds reproducible

@@ -16,6 +16,7 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/reference/dns"
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // DataPlane implements candidate.Candidate. All leases share one world; each has a clock of its own.
@@ -29,12 +30,8 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 		return nil, errors.New("the reference is closed")
 	}
 	if r.world == nil {
-		ports, err := nodePorts("")
-		if err != nil {
-			return nil, err
-		}
 		server, err := r.startLocked(apiserver.Options{
-			ServiceCIDRs: r.serviceCIDRs(), NodePorts: ports, Faults: r.options.Faults, Absent: r.options.Absent, Token: r.token, Version: r.options.Version, Seed: r.options.Seed, Controllers: true,
+			ServiceCIDRs: r.serviceCIDRs(), NodePorts: spec.DefaultNodePorts, Faults: r.options.Faults, Absent: r.options.Absent, Token: r.token, Version: r.options.Version, Seed: r.options.Seed, Controllers: true,
 		})
 		if err != nil {
 			return nil, err
@@ -43,12 +40,8 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 			return nil, err
 		}
 	}
-	ports, err := nodePorts("")
-	if err != nil {
-		return nil, err
-	}
 	d := &dataPlane{
-		controlPlane: &controlPlane{server: r.world.server, cidrs: r.serviceCIDRs(), ports: ports, release: func() {}},
+		controlPlane: &controlPlane{server: r.world.server, cidrs: r.serviceCIDRs(), ports: spec.DefaultNodePorts, release: func() {}},
 		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{},
 	}
 	d.addresses = d.world.external.Take()

@@ -18,15 +18,11 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/allocator"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/reference/fault"
-	"github.com/service-conformance/conformance/framework/reference/service"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Implementation is the name that the reference has in reports and expectations.
 const Implementation = "reference"
-
-// DefaultServiceCIDRs are the ranges of a control plane whose ranges nobody cares about: one of each family.
-var DefaultServiceCIDRs = []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16"), netip.MustParsePrefix("fd00:10:96::/108")}
 
 // Options configure the reference.
 type Options struct {
@@ -108,9 +104,9 @@ func (r *Reference) unless(absent, has, lacks string) string {
 // serviceCIDRs are the default ones of the families that the reference has.
 func (r *Reference) serviceCIDRs() []netip.Prefix {
 	if r.options.Absent.Has(spec.FeatureDualStack) {
-		return DefaultServiceCIDRs[:1]
+		return spec.DefaultServiceCIDRs[:1]
 	}
-	return DefaultServiceCIDRs
+	return spec.DefaultServiceCIDRs
 }
 
 // Describe implements candidate.Candidate.
@@ -141,12 +137,12 @@ func (r *Reference) ControlPlane(ctx context.Context, request candidate.Request)
 	}
 	cidrs := request.ServiceCIDRs
 	if len(cidrs) == 0 {
-		cidrs = DefaultServiceCIDRs[:1]
+		cidrs = spec.DefaultServiceCIDRs[:1]
 		if request.DualStack {
 			cidrs = r.serviceCIDRs()
 		}
 	}
-	ports, err := nodePorts(request.NodePorts)
+	ports, err := spec.ParsePortRange(request.NodePorts)
 	if err != nil {
 		return nil, err
 	}
@@ -226,24 +222,12 @@ func (r *Reference) Close(context.Context) error {
 	return errors.Join(errs...)
 }
 
-// nodePorts reads "first-last"; empty is the default range.
-func nodePorts(text string) (service.PortRange, error) {
-	ports := service.PortRange{First: 30000, Last: 32767}
-	if text == "" {
-		return ports, nil
-	}
-	if n, err := fmt.Sscanf(text, "%d-%d", &ports.First, &ports.Last); n != 2 || ports.First < 1 || ports.Last > 65535 || ports.First > ports.Last {
-		return ports, fmt.Errorf("node-port range %q is not of the form first-last within 1-65535: %w", text, errors.Join(err, errors.ErrUnsupported))
-	}
-	return ports, nil
-}
-
 // controlPlane is one lease.
 type controlPlane struct {
 	reference *Reference // nil if the lease is not exclusive
 	server    *apiserver.Server
 	cidrs     []netip.Prefix
-	ports     service.PortRange
+	ports     spec.PortRange
 	once      sync.Once
 	release   func()
 

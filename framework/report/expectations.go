@@ -152,8 +152,8 @@ func parseExpectations(name string, data []byte) (e Expectations, err error) {
 		if _, err := spec.ParseVersions(x.Versions); err != nil {
 			bad("versions %q: %w", x.Versions, err)
 		}
-		if x.ProxyMode != "" && !slices.Contains(candidate.ProxyModes, x.ProxyMode) {
-			bad("unknown proxy mode %q; there are %s", x.ProxyMode, strings.Join(candidate.ProxyModes, ", "))
+		if err := candidate.CheckProxyMode(x.ProxyMode); err != nil {
+			bad("%w", err)
 		}
 		if x.Expires != "" {
 			if _, err := time.Parse(time.DateOnly, x.Expires); err != nil {
@@ -188,7 +188,7 @@ func (x *Expectation) names(requirements []spec.ID, name string, c *candidate.De
 	if err != nil || !admits(version) || x.ProxyMode != "" && x.ProxyMode != c.ProxyMode {
 		return false
 	}
-	return slices.Contains(requirements, x.Requirement) && (x.Check == "" || globMatch(x.Check, name))
+	return slices.Contains(requirements, x.Requirement) && (x.Check == "" || spec.Glob(x.Check)(name))
 }
 
 // Failing returns the names of those checks that the list expects to fail on the candidate.

@@ -2,7 +2,6 @@ package spec
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
 )
@@ -69,12 +68,10 @@ func (c *Catalogue) build(all []building) (problems []error) {
 			if !strings.Contains(pattern, "*") {
 				continue
 			}
-			matched := false
+			matched, fits := false, Glob(pattern)
 			for k := range c.Requirements {
 				r := &c.Requirements[k]
-				if fits, err := path.Match(pattern, string(r.ID)); err != nil {
-					problems = append(problems, fmt.Errorf("%s: %q: %w", &all[i], pattern, err))
-				} else if fits && r.Unchecked == "" {
+				if r.Unchecked == "" && fits(string(r.ID)) {
 					matched = true
 					for _, on := range all[i].Upon {
 						c.lay(r, Foundation{on, all[i].Because})

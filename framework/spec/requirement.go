@@ -3,8 +3,6 @@
 // IDs are generated Go constants (ids.go), so that a check of an unknown requirement does not compile.
 package spec
 
-import "slices"
-
 // ID names a requirement, for example "alloc-upper-band-first". IDs never change their meaning: a
 // requirement that is withdrawn takes its ID with it.
 type ID string
@@ -120,11 +118,6 @@ type Requirement struct {
 	// Deviations are known differences of real implementations: those that the published lists (fixtures/expectations) hold of it,
 	// and those of its own entry, which make no check fail.
 	Deviations []Deviation `json:"deviations,omitempty"`
-}
-
-// NeedsAny reports whether the requirement needs one of the capabilities.
-func (r *Requirement) NeedsAny(cs ...Capability) bool {
-	return slices.ContainsFunc(cs, func(c Capability) bool { return slices.Contains(r.Needs, c) })
 }
 
 // Document is one of the documents that the specification is compiled from.

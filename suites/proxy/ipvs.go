@@ -16,7 +16,7 @@ import (
 // ipvsNode adds a node in ipvs mode, and a pod on it to send from.
 func ipvsNode(ctx context.Context, net *check.Network, p candidate.ProxyConfiguration) (candidate.Node, candidate.Client) {
 	ginkgo.GinkgoHelper()
-	p.Mode = "ipvs"
+	p.Mode = candidate.IPVS
 	node := net.AddNode(ctx, p)
 	return node, net.ClientPod(ctx, node.Name)
 }

@@ -41,7 +41,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 		func(ctx context.Context, net *check.Network) {
 			// A proxy that leaves changes to syncPeriod is late by far.
 			const period, farAway = 2 * time.Second, "10m"
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: period.String(), SyncPeriod: farAway})
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables, MinSyncPeriod: period.String(), SyncPeriod: farAway})
 			s := newSwitching(ctx, net, "app", node.Name)
 			var gaps []time.Duration
 			check.Deciding(func() { gaps = s.pace(ctx, node.Name, 2, period+check.ConvergenceBound) }, spec.ProxySyncMinPeriodDelay)
@@ -54,7 +54,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 		check.Needs(spec.ProxyMetrics),
 		func(ctx context.Context, net *check.Network) {
 			const services, rounds, period = 25, 4, 3 * time.Second
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: period.String()})
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables, MinSyncPeriod: period.String()})
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 			svcs, endpointSlices := make([]*corev1.Service, services), make([]*discoveryv1.EndpointSlice, services)
 			for i := range services {
@@ -91,7 +91,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			// The shortest time that stands for a period of zero that somebody waits for; one second is the default.
 			const waiting = 900 * time.Millisecond
 			start := func(name, period string, changes int, enough time.Duration) *paced {
-				node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: period}).Name
+				node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables, MinSyncPeriod: period}).Name
 				return &paced{
 					switching: switchingFor(ctx, net, name), node: node, changes: changes, within: check.ConvergenceBound,
 					enough: func(gap time.Duration) bool { return gap < enough },
@@ -125,8 +125,8 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 	check.It(spec.ProxySyncConfigurable, "is that of the file on each node", check.Needs(spec.ProxyMetrics), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			const slow, changes = 5 * time.Second, 10
-			slowly := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: slow.String(), SyncPeriod: "20s"})
-			quickly := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", MinSyncPeriod: "200ms", SyncPeriod: "20s"})
+			slowly := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables, MinSyncPeriod: slow.String(), SyncPeriod: "20s"})
+			quickly := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables, MinSyncPeriod: "200ms", SyncPeriod: "20s"})
 			s := newSwitching(ctx, net, "app", slowly.Name, quickly.Name)
 			before := metricsOf(ctx, net, slowly.Name)
 			s.pace(ctx, quickly.Name, changes, check.ConvergenceBound)

@@ -31,7 +31,7 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 
 	check.It(spec.ProxyNftablesFailedUpdateFull, "serves everything again after the next change when somebody has deleted its table",
 		func(ctx context.Context, net *check.Network) {
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "nftables", SyncPeriod: interferencePeriod.String()})
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.NFTables, SyncPeriod: interferencePeriod.String()})
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
 			served := func(svc *corev1.Service) []check.Case {
 				return eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name))
@@ -88,8 +88,8 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 				}
 				net.Expect(ctx, what, cases...)
 			}
-			serves("a node comes whose configuration does not name addresses", candidate.ProxyConfiguration{Mode: "nftables"}, turnedAway())
-			serves("a node comes whose configuration names all addresses", candidate.ProxyConfiguration{Mode: "nftables", NodePortAddresses: everywhere},
+			serves("a node comes whose configuration does not name addresses", candidate.ProxyConfiguration{Mode: candidate.NFTables}, turnedAway())
+			serves("a node comes whose configuration names all addresses", candidate.ProxyConfiguration{Mode: candidate.NFTables, NodePortAddresses: everywhere},
 				check.AnsweredByEach(pods...))
 		})
 })

@@ -34,7 +34,7 @@ var _ = ginkgo.Describe("the health of the proxy", func() {
 
 	check.It(spec.ProxyHealthz, "is bad once a change is overdue, and good again when it is made", check.Needs(spec.NFTablesMode),
 		func(ctx context.Context, net *check.Network) {
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "nftables", SyncPeriod: interferencePeriod.String()})
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.NFTables, SyncPeriod: interferencePeriod.String()})
 			s := newSwitching(ctx, net, "app", node.Name)
 			healthz := func(code int) check.Case { return healthOf(net, node, code, code)[0] }
 			net.Expect(ctx, "the Service is created", healthz(http.StatusOK))

@@ -20,15 +20,15 @@ var nowhere = []string{"203.0.113.0/24", "2001:db8:203::/48"}
 // modes are the mode of the shared nodes and another one.
 func modes(net *check.Network) (current, other string) {
 	if net.Has(spec.NFTablesMode) {
-		return "nftables", "iptables"
+		return candidate.NFTables, candidate.IPTables
 	}
-	return "iptables", "nftables"
+	return candidate.IPTables, candidate.NFTables
 }
 
 var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
-	for _, mode := range []string{"iptables", "nftables", "ipvs"} {
+	for _, mode := range candidate.ProxyModes {
 		var needs []spec.Capability
-		if mode == "ipvs" {
+		if mode == candidate.IPVS {
 			needs = append(needs, spec.IPVS)
 		}
 		check.It(spec.ProxyModeConfigured, "names the mode that it runs in: "+mode, check.Needs(needs...),

@@ -75,7 +75,7 @@ var _ = ginkgo.Describe("an update that writes only what changed", func() {
 
 	check.It(spec.ProxyPartialSyncComplete, "leaves the same behaviour as a proxy that starts afresh", check.Needs(spec.ProxyConfiguration), check.Long(),
 		func(ctx context.Context, net *check.Network) {
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables"})
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables})
 			s := newSwitching(ctx, net, "app", node.Name)
 			pods := net.Backends(ctx, "quiet", net.Node(0), net.Node(1))
 			stays := net.Expose(ctx, exposed("quiet", onNodePorts()))
@@ -97,7 +97,7 @@ var _ = ginkgo.Describe("an update that writes only what changed", func() {
 			net.UpdateSlice(ctx, slice)
 			gone := notBy(pods...)
 			net.Expect(ctx, "one Service changes, one goes, and one loses an endpoint", paths(node, gone, onlyBy(2, pods[1]))...)
-			fresh := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables"}) // its proxy writes everything
+			fresh := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables}) // its proxy writes everything
 			net.Expect(ctx, "another proxy starts", append(paths(fresh, gone, onlyBy(2, pods[1])), paths(node, gone, onlyBy(2, pods[1]))...)...)
 		})
 })
@@ -108,7 +108,7 @@ var _ = ginkgo.Describe("the metrics of failed restores", func() {
 		func(ctx context.Context, net *check.Network) {
 			// When somebody has flushed the rules, and nobody looks after them for long, an update of one Service refers to rules of others that
 			// are no longer there: it fails. The next one writes everything.
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", SyncPeriod: "10m"})
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables, SyncPeriod: "10m"})
 			other := newSwitching(ctx, net, "other", node.Name)
 			s := newSwitching(ctx, net, "app", node.Name)
 			s.changeAndSee(ctx, node.Name, check.ConvergenceBound)

@@ -30,7 +30,7 @@ type interfered struct {
 // newInterfered adds the node and exposes a Service that is served there.
 func newInterfered(ctx context.Context, net *check.Network) *interfered {
 	ginkgo.GinkgoHelper()
-	node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: "iptables", SyncPeriod: interferencePeriod.String()})
+	node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables, SyncPeriod: interferencePeriod.String()})
 	pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
 	svc := net.Expose(ctx, exposed("app", onNodePorts()))
 	paths := slices.Concat(

@@ -22,7 +22,7 @@ func startWithoutIPVS(ctx context.Context, net *check.Network) (candidate.Node, 
 	there := call
 	there.From = check.Host(net.Node(0))
 	net.Expect(ctx, "the Service is created", there)
-	check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: "ipvs", WithoutIPVS: true}))
+	check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: candidate.IPVS, WithoutIPVS: true}))
 	return node, call
 }
 

@@ -28,6 +28,7 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/allocator"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/service"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // DefaultVersion is the Kubernetes version that the server says it is when none is asked for.
@@ -37,8 +38,8 @@ const DefaultVersion = "v1.37.1"
 type Options struct {
 	// ServiceCIDRs is one range, or two of different families with the primary first.
 	ServiceCIDRs []netip.Prefix
-	// NodePorts is the node-port range; the zero value is 30000-32767.
-	NodePorts service.PortRange
+	// NodePorts is the node-port range; the zero value is spec.DefaultNodePorts.
+	NodePorts spec.PortRange
 	// Faults are the deliberate bugs that are switched on.
 	Faults fault.Set
 	// Absent are the features that the server is without.
@@ -130,14 +131,14 @@ const (
 
 // MinorVersion reads the 37 of "v1.37.1".
 func MinorVersion(version string) (int, error) {
-	var major, minor, patch int
-	if n, _ := fmt.Sscanf(version, "v%d.%d.%d", &major, &minor, &patch); n < 2 || major != 1 || minor < 0 {
-		return 0, fmt.Errorf("kubernetes version %q is not of the form v1.MINOR.PATCH", version)
+	v, err := spec.ParseVersion(version)
+	if err != nil {
+		return 0, err
 	}
-	if minor < OldestMinor || minor > NewestMinor {
+	if v.Minor < OldestMinor || v.Minor > NewestMinor {
 		return 0, fmt.Errorf("the reference does not know the rules of Kubernetes %s: it follows v1.%d to v1.%d", version, OldestMinor, NewestMinor)
 	}
-	return minor, nil
+	return v.Minor, nil
 }
 
 // loadRules makes the rules anew and gives them everything that the store knows: what a real API server does when it starts.
@@ -286,7 +287,7 @@ func (s *Server) CA() []byte {
 	if s.tls == nil {
 		return nil
 	}
-	return s.tls.certificatePEM
+	return s.tls.authorityPEM
 }
 
 // Token is the bearer token that requests must carry; empty if none is needed.

@@ -1,23 +1,18 @@
 package apiserver
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
-	"math/big"
 	"net"
-	"time"
+	"net/netip"
+
+	"github.com/service-conformance/conformance/framework/certificates"
 )
 
-// serverTLS is the certificate of one server: self-signed, for its host and the loopback names, and valid for a year.
+// serverTLS is what one server is verified with: an authority of its own, and a certificate for its host and the loopback names.
 type serverTLS struct {
-	certificatePEM []byte
-	config         *tls.Config
+	authorityPEM []byte
+	config       *tls.Config
 }
 
 func newServerTLS(address string) (*serverTLS, error) {
@@ -25,39 +20,27 @@ func newServerTLS(address string) (*serverTLS, error) {
 	if err != nil {
 		return nil, fmt.Errorf("address %q is not host:port: %w", address, err)
 	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return nil, fmt.Errorf("make a key for the reference API server: %w", err)
-	}
-	now := time.Now()
-	template := &x509.Certificate{
-		SerialNumber:          big.NewInt(now.UnixNano()),
-		Subject:               pkix.Name{CommonName: "conformance reference API server"},
-		NotBefore:             now.Add(-time.Hour),
-		NotAfter:              now.AddDate(1, 0, 0),
-		KeyUsage:              x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage:           []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-		IsCA:                  true,
-		BasicConstraintsValid: true,
-		DNSNames:              []string{"localhost"},
-		IPAddresses:           []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback},
-	}
-	if ip := net.ParseIP(host); ip != nil {
-		template.IPAddresses = append(template.IPAddresses, ip)
+	names, addresses := []string{"localhost"}, []netip.Addr{netip.AddrFrom4([4]byte{127, 0, 0, 1}), netip.IPv6Loopback()}
+	if ip, err := netip.ParseAddr(host); err == nil {
+		addresses = append(addresses, ip)
 	} else if host != "" {
-		template.DNSNames = append(template.DNSNames, host)
+		names = append(names, host)
 	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	authority, err := certificates.NewAuthority("conformance reference API server")
 	if err != nil {
-		return nil, fmt.Errorf("make a certificate for the reference API server: %w", err)
+		return nil, err
+	}
+	certificate, key, err := authority.Serving(names, addresses...)
+	if err != nil {
+		return nil, err
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, err
 	}
 	return &serverTLS{
-		certificatePEM: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}),
-		config: &tls.Config{
-			Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}},
-			MinVersion:   tls.VersionTLS12,
-			NextProtos:   []string{"http/1.1"},
-		},
+		authorityPEM: authority.PEM,
+		config:       &tls.Config{Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
 	}, nil
 }
 

@@ -10,6 +10,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
+
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // TestAccounting drives a small cluster through random creates, updates and deletes, many of which are refused, and compares
@@ -17,7 +19,7 @@ import (
 func TestAccounting(t *testing.T) {
 	layouts := [][]string{{"10.96.0.0/29"}, {"10.96.0.0/28", "fd00:96::/124"}, {"fd00:96::/125", "10.96.0.0/27"}}
 	rapid.Check(t, func(rt *rapid.T) {
-		config := Config{NodePorts: PortRange{First: 30000, Last: 30011}, Seed: rapid.Uint64().Draw(rt, "seed")}
+		config := Config{NodePorts: spec.PortRange{First: 30000, Last: 30011}, Seed: rapid.Uint64().Draw(rt, "seed")}
 		for _, s := range rapid.SampledFrom(layouts).Draw(rt, "ranges") {
 			config.ServiceCIDRs = append(config.ServiceCIDRs, netip.MustParsePrefix(s))
 		}

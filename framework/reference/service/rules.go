@@ -25,8 +25,8 @@ type Config struct {
 	// ServiceCIDRs is one range, or two of different families; the first one is the default family. They form the range
 	// with the name DefaultRange.
 	ServiceCIDRs []netip.Prefix
-	// NodePorts is the node-port range; the zero value means 30000-32767.
-	NodePorts PortRange
+	// NodePorts is the node-port range; the zero value means spec.DefaultNodePorts.
+	NodePorts spec.PortRange
 	// Faults are the deliberate bugs that are switched on.
 	Faults Faults
 	// NewAllocator makes the allocator of a range; nil means allocator.New.
@@ -44,9 +44,6 @@ type Config struct {
 	// LooseIPs lets sloppy forms of addresses pass, as before strictIPs.
 	LooseIPs bool
 }
-
-// PortRange is a range of ports, both ends included.
-type PortRange struct{ First, Last int }
 
 // DefaultRange is the name of the range made of Config.ServiceCIDRs, as that of the ServiceCIDR object.
 const DefaultRange = "kubernetes"
@@ -77,8 +74,8 @@ func New(config Config) (*Rules, error) {
 	if n := len(config.ServiceCIDRs); n != 1 && n != 2 {
 		return nil, fmt.Errorf("%d service ranges: give one, or one of each IP family", n)
 	}
-	if config.NodePorts == (PortRange{}) {
-		config.NodePorts = PortRange{First: 30000, Last: 32767}
+	if config.NodePorts == (spec.PortRange{}) {
+		config.NodePorts = spec.DefaultNodePorts
 	}
 	options := allocator.Options{Seed: config.Seed, Faults: config.Faults}
 	if config.NewAllocator == nil {

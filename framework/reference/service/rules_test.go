@@ -11,6 +11,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 const (
@@ -45,7 +47,7 @@ func newVersionedCluster(t testing.TB, version string, ranges ...string) *cluste
 	if len(ranges) == 0 {
 		ranges = []string{rangeV4}
 	}
-	config := Config{NodePorts: PortRange{First: firstPort, Last: lastPort}, Version: version, Seed: 1}
+	config := Config{NodePorts: spec.PortRange{First: firstPort, Last: lastPort}, Version: version, Seed: 1}
 	for _, s := range ranges {
 		config.ServiceCIDRs = append(config.ServiceCIDRs, netip.MustParsePrefix(s))
 	}
@@ -250,7 +252,7 @@ func TestNewRefusesBadConfig(t *testing.T) {
 		"invalid range":    {ServiceCIDRs: []netip.Prefix{{}}},
 		"host bits":        {ServiceCIDRs: cidr("10.0.0.1/24")},
 		"large IPv6 range": {ServiceCIDRs: cidr("fd00::/60")},
-		"bad node ports":   {ServiceCIDRs: cidr("10.0.0.0/24"), NodePorts: PortRange{First: 100, Last: 10}},
+		"bad node ports":   {ServiceCIDRs: cidr("10.0.0.0/24"), NodePorts: spec.PortRange{First: 100, Last: 10}},
 		"bad version":      {ServiceCIDRs: cidr("10.0.0.0/24"), Version: "2.1"},
 	} {
 		if _, err := New(config); err == nil {

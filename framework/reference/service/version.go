@@ -1,10 +1,6 @@
 package service
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
-
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -19,13 +15,8 @@ func parseVersion(s string) (version, error) {
 	if s == "" {
 		return newest, nil
 	}
-	parts := strings.Split(strings.TrimPrefix(s, "v"), ".")
-	if len(parts) >= 2 && parts[0] == "1" {
-		if minor, err := strconv.Atoi(parts[1]); err == nil && minor > 0 {
-			return version(minor), nil
-		}
-	}
-	return 0, fmt.Errorf("kubernetes version %q: want one such as 1.%d", s, newest)
+	v, err := spec.ParseVersion(s)
+	return version(v.Minor), err
 }
 
 // relaxedNames: a Service may have any RFC 1123 label as its name (KEP-5311); before, an RFC 1035 label, which starts with a letter.
