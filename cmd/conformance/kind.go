@@ -82,6 +82,7 @@ type kindRun struct {
 	archived func() (string, error) // writes the archive of the agent's image, once, and returns its path; nil if none is loaded
 	program  string                 // static, for the client outside of a cluster; empty if no traffic is sent
 	later    []func()               // what an interrupted run does once it has reported
+	reused   *kindcluster.Cluster   // that of --reuse
 }
 
 // stays reports whether the clusters are there after the run.
@@ -116,7 +117,7 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	if err := r.plan(); err != nil {
 		return err
 	}
-	if !f.byCommand() {
+	if !f.byCommand() && f.kind.reuse == "" { // what is wrong with a cluster to reuse is found when it is looked up
 		if err := kindcluster.Available(); err != nil {
 			return usage("%w", err)
 		}
@@ -143,7 +144,7 @@ func (f *runFlags) runKind(ctx context.Context, out io.Writer, palette report.Pa
 	}
 	if f.kind.reuse != "" {
 		create, remove = r.existing, func(context.Context, made) {}
-		if _, err := kindcluster.Existing(f.kind.reuse, r.dir); err != nil {
+		if r.reused, err = kindcluster.Existing(f.kind.reuse, r.dir); err != nil {
 			return usage("%w", err)
 		}
 		end, err := kindcluster.TakeTurn(ctx, f.kind.reuse, func() {
@@ -356,8 +357,8 @@ func (r *kindRun) create(ctx context.Context, i int) (made, error) {
 
 // existing takes the cluster that --reuse names, and its Service range where none is named.
 func (r *kindRun) existing(ctx context.Context, i int) (made, error) {
-	c, err := kindcluster.Existing(r.kind.reuse, r.dir)
-	if err == nil && len(r.ServiceCIDRs) == 0 {
+	c, err := r.reused, error(nil)
+	if len(r.ServiceCIDRs) == 0 {
 		r.cidrs[i], err = serviceCIDROf(ctx, c.Kubeconfig)
 	}
 	if err == nil {

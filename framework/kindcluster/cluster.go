@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
 	"time"
 
-	"sigs.k8s.io/kind/pkg/cluster/nodes"
+	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 )
 
@@ -128,11 +127,18 @@ func (c *Cluster) HasImage(name string) bool {
 	if !is {
 		return false
 	}
-	all, err := k.library.ListInternalNodes(k.name)
-	return err == nil && len(all) > 0 && !slices.ContainsFunc(all, func(n nodes.Node) bool {
-		_, err := nodeutils.ImageID(n, name)
-		return err != nil
-	})
+	all, err := k.nodes()
+	if err != nil {
+		return false
+	}
+	var asking errgroup.Group
+	for _, n := range all {
+		asking.Go(func() error {
+			_, err := nodeutils.ImageID(n, name)
+			return err
+		})
+	}
+	return asking.Wait() == nil
 }
 
 // StartOutside starts clients outside of the cluster; its provider must be kind.

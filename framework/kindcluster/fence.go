@@ -42,9 +42,9 @@ func (c *Cluster) Fence(ctx context.Context, ranges []netip.Prefix) (_ *Fence, e
 	if !is {
 		return nil, fmt.Errorf("cluster %s is not one of kind", c.Name)
 	}
-	all, err := k.library.ListInternalNodes(k.name)
+	all, err := k.nodes()
 	if err != nil {
-		return nil, explained(err, nil)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, fenceWithin)
 	defer cancel()

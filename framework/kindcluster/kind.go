@@ -8,10 +8,12 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
 	kind "sigs.k8s.io/kind/pkg/cluster"
+	"sigs.k8s.io/kind/pkg/cluster/nodes"
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 )
 
@@ -24,6 +26,9 @@ type Kind struct {
 	library    *kind.Provider
 
 	interrupted atomic.Bool // creation was
+
+	asking sync.Mutex
+	known  []nodes.Node // empty until they are asked for
 }
 
 var _ Provider = (*Kind)(nil)
@@ -52,6 +57,24 @@ func (k *Kind) clusters() ([]string, error) {
 		return nil, fmt.Errorf("tier kind needs a Docker engine that answers: start it, and see that you may use it: %w", explained(err, nil))
 	}
 	return names, nil
+}
+
+// nodes are those that Kubernetes runs on. The library asks the engine several times to know them, and they stay the same.
+func (k *Kind) nodes() ([]nodes.Node, error) {
+	k.asking.Lock()
+	defer k.asking.Unlock()
+	if len(k.known) > 0 {
+		return k.known, nil
+	}
+	all, err := k.library.ListInternalNodes(k.name)
+	if err != nil {
+		return nil, explained(err, nil)
+	}
+	if len(all) == 0 {
+		return nil, fmt.Errorf("cluster %s has no nodes", k.name)
+	}
+	k.known = all
+	return all, nil
 }
 
 // polling is how often creation that was interrupted is looked at and hindered.
@@ -93,9 +116,9 @@ func (k *Kind) CreateWithConfig(ctx context.Context, file string) (string, error
 // LoadImageArchive implements Provider.
 func (k *Kind) LoadImageArchive(ctx context.Context, archive string, _ ...string) error {
 	return await(ctx, func() error {
-		nodes, err := k.library.ListInternalNodes(k.name)
+		nodes, err := k.nodes()
 		if err != nil {
-			return explained(err, nil)
+			return err
 		}
 		failures := make(chan error, len(nodes))
 		for _, n := range nodes {

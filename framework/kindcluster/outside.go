@@ -52,12 +52,9 @@ const outsideRole = "conformance-outside"
 
 // StartOutside starts it. program is a static program for Linux that has the agent (`conformance`).
 func (k *Kind) StartOutside(ctx context.Context, program string) (_ *Outside, err error) {
-	all, err := k.library.ListInternalNodes(k.name)
+	all, err := k.nodes()
 	if err != nil {
-		return nil, explained(err, nil)
-	}
-	if len(all) == 0 {
-		return nil, fmt.Errorf("cluster %s has no nodes", k.name)
+		return nil, err
 	}
 	ctx, cancel := context.WithTimeout(ctx, outsideWithin)
 	defer cancel()
