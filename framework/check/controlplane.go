@@ -251,23 +251,29 @@ func transient(err error) bool {
 	return !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || candidate.GaveUp(err)
 }
 
-// deletePage is how many Services one request deletes: servers cut off a request that takes longer than a minute.
-const deletePage = 500
+// One request deletes up to deletePage Services, and at least leastDeletePage of them: kube-apiserver cuts off a request that
+// takes longer than 34 seconds (requestTimeoutUpperBound in its handlers).
+const deletePage, leastDeletePage = 500, 500 / 4 / 4 / 4
 
 // deleteServices deletes all Services of a namespace, and lets those go that a check gave a finalizer and, having failed, did
 // not take it away from. The answers to the deletions name them, which saves a list: a consistent one takes 100 ms.
+// A server that is too slow for a page is asked for a smaller one.
 func (cp *ControlPlane) deleteServices(ctx context.Context, ns string) error {
+	page := deletePage
 	for {
-		n, err := cp.deletePageOfServices(ctx, ns)
-		if err != nil || n != deletePage { // more of them: the server knows no pages
+		n, err := cp.deletePageOfServices(ctx, ns, page)
+		switch {
+		case candidate.GaveUp(err) && page > leastDeletePage && ctx.Err() == nil:
+			page /= 4
+		case err != nil || n != page: // more of them: the server knows no pages
 			return err
 		}
 	}
 }
 
 // deletePageOfServices returns how many Services it deleted.
-func (cp *ControlPlane) deletePageOfServices(ctx context.Context, ns string) (int, error) {
-	result := cp.core.RESTClient().Delete().Namespace(ns).Resource("services").Param("limit", strconv.Itoa(deletePage)).Do(ctx)
+func (cp *ControlPlane) deletePageOfServices(ctx context.Context, ns string, page int) (int, error) {
+	result := cp.core.RESTClient().Delete().Namespace(ns).Resource("services").Param("limit", strconv.Itoa(page)).Do(ctx)
 	if answer, err := result.Raw(); err == nil && !bytes.Contains(answer, []byte("finalizers")) {
 		var deleted struct{ Items []json.RawMessage } // they need not be decoded further
 		err := json.Unmarshal(answer, &deleted)
@@ -299,7 +305,7 @@ func (cp *ControlPlane) deletePageOfServices(ctx context.Context, ns string) (in
 			}
 		}
 	}
-	if held == deletePage {
+	if held == page {
 		return 0, nil // the next page would be the same
 	}
 	return len(deleted.Items), nil

@@ -206,7 +206,8 @@ func acquire(ctx context.Context, d *Declaration, request candidate.Request) (ca
 	return cp, nil, err
 }
 
-const cleanTimeout = 5 * time.Minute
+// cleanTimeout bounds the removal of what a check created. A check may fill a /20, and a slow server deletes five Services a second.
+const cleanTimeout = 15 * time.Minute
 
 // inapplicable says why the check does not apply to the candidate; empty if it does.
 func inapplicable(what *candidate.Description, d *Declaration) string {
