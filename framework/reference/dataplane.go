@@ -14,7 +14,6 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
-	"github.com/service-conformance/conformance/framework/reference/dns"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -109,7 +108,7 @@ func (d *dataPlane) Release() {
 // Resolve implements candidate.DataPlane.
 func (d *dataPlane) Resolve(_ context.Context, questions []candidate.Question) ([]candidate.Resolution, error) {
 	_, services, endpoints := d.world.server.ProxySnapshot()
-	zone := dns.NewZone(services, endpoints, d.world.faults)
+	zone := d.world.dns.Zone(services, endpoints)
 	said := make([]candidate.Resolution, len(questions))
 	for i, q := range questions {
 		said[i] = zone.Resolve(q)

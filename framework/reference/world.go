@@ -19,6 +19,7 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/reference/dns"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/kubelet"
 	"github.com/service-conformance/conformance/framework/reference/proxy"
@@ -27,10 +28,12 @@ import (
 // world is the cluster that all data planes of a reference are leased from: a control plane with the endpoint controllers, nodes with their
 // proxies, and pods. Nothing in it moves by itself: what becomes of a packet is decided when it is sent, from the objects of that moment.
 type world struct {
-	server *apiserver.Server
-	faults fault.Set
-	absent absent.Set
-	epoch  time.Time
+	server  *apiserver.Server
+	faults  fault.Set
+	absent  absent.Set
+	kubelet *kubelet.Rules
+	dns     *dns.Rules
+	epoch   time.Time
 
 	mu       sync.Mutex
 	random   *rand.Rand
@@ -42,7 +45,6 @@ type world struct {
 	indexes  map[int]bool // of nodes
 	external candidate.ExternalAddresses
 	idle     candidate.IdlePods[*pod]
-	told     map[string]*corev1.Service // to containers, for a fault
 
 	balancers balancers
 }
@@ -69,7 +71,7 @@ var sharedZones = []string{"zone-a", "zone-a", "zone-b"}
 func newWorld(server *apiserver.Server, faults fault.Set, without absent.Set, seed uint64) (*world, error) {
 	w := &world{
 		server: server, faults: faults, absent: without, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: rand.New(rand.NewPCG(seed, 2)), nodes: map[string]*host{},
-		pods: map[candidate.PodName]*pod{}, byAddr: map[netip.Addr]*pod{}, indexes: map[int]bool{}, told: map[string]*corev1.Service{},
+		pods: map[candidate.PodName]*pod{}, byAddr: map[netip.Addr]*pod{}, indexes: map[int]bool{}, kubelet: kubelet.New(faults), dns: dns.New(faults),
 		balancers: balancers{of: map[types.UID]*balancer{}, foreign: map[types.UID]bool{}},
 	}
 	for i, zone := range sharedZones {
@@ -180,7 +182,8 @@ func (w *world) startPod(as candidate.Pod) (*pod, error) {
 	if w.pods[as.PodName] != nil {
 		return nil, fmt.Errorf("there is a pod %s already", as.PodName)
 	}
-	p := &pod{Pod: as, host: h, environment: kubelet.Environment(&as, w.linkable(), w.faults)}
+	_, services, _ := w.server.ProxySnapshot()
+	p := &pod{Pod: as, host: h, environment: w.kubelet.Environment(&as, services)}
 	if as.HostNetwork {
 		p.Addresses = h.Addresses
 	} else {
@@ -197,20 +200,6 @@ func (w *world) startPod(as candidate.Pod) (*pod, error) {
 		}
 	}
 	return p, nil
-}
-
-// linkable are the Services that containers which start now are told of.
-func (w *world) linkable() []*corev1.Service {
-	_, services, _ := w.server.ProxySnapshot()
-	if !w.faults.On(fault.EnvironmentRemembered) {
-		return services
-	}
-	for _, svc := range services {
-		if _, known := w.told[svc.Namespace+"/"+svc.Name]; !known {
-			w.told[svc.Namespace+"/"+svc.Name] = svc
-		}
-	}
-	return slices.Collect(maps.Values(w.told))
 }
 
 // object is the Pod object as a kubelet keeps it.

@@ -22,7 +22,7 @@ const (
 func (s *Server) Another(gates map[string]bool) (*Server, error) {
 	options := s.options
 	options.Address = "127.0.0.1:0"
-	a := &Server{options: options, store: s.store, snapshots: s.snapshots, minor: s.minor}
+	a := &Server{options: options, store: s.store, snapshots: s.snapshots, minor: s.minor, endpointRules: s.endpointRules}
 	for _, gate := range slices.Sorted(maps.Keys(gates)) {
 		switch gate {
 		case strictIPGate:

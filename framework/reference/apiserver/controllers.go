@@ -111,8 +111,8 @@ func (s *Server) control(res *resource, was, is object) {
 		}
 		everywhere := s.options.Faults.On(fault.SelectorAllNamespaces)
 		s.controlServices(s.podNamespace(namespace), func(svc *corev1.Service) bool {
-			return everywhere || before != nil && controller.Selects(svc, before, s.options.Faults) ||
-				after != nil && controller.Selects(svc, after, s.options.Faults)
+			return everywhere || before != nil && s.endpointRules.Selects(svc, before) ||
+				after != nil && s.endpointRules.Selects(svc, after)
 		})
 	case nodes:
 		before, _ := was.(*corev1.Node)
@@ -149,7 +149,7 @@ func (s *Server) controlService(namespace, name string) {
 		return
 	}
 	svc := found.stored.(*corev1.Service)
-	state := controller.State{Service: svc, Existing: s.slicesOf(svc), Node: s.node, Nodes: s.nodes, Faults: s.options.Faults}
+	state := controller.State{Service: svc, Existing: s.slicesOf(svc), Node: s.node, Nodes: s.nodes}
 	if e := s.store.get(endpoints, namespace, name); e != nil {
 		state.Endpoints = e.stored.(*corev1.Endpoints)
 	}
@@ -157,7 +157,7 @@ func (s *Server) controlService(namespace, name string) {
 	for _, e := range near {
 		state.Pods = append(state.Pods, e.stored.(*corev1.Pod))
 	}
-	desired := controller.Reconcile(&state)
+	desired := s.endpointRules.Reconcile(&state)
 	for _, slice := range desired.Create {
 		newMetadata(slice)
 		generateName(slice)

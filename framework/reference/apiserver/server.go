@@ -26,6 +26,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/allocator"
+	controller "github.com/service-conformance/conformance/framework/reference/endpoints"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/service"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -68,6 +69,8 @@ type Server struct {
 	tls     *serverTLS
 	rules   atomic.Pointer[service.Rules]
 
+	endpointRules *controller.Rules
+
 	managers  fieldManagers
 	snapshots *snapshots
 
@@ -108,7 +111,7 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: options, store: newStore(), snapshots: &snapshots{}, minor: minor}
+	s := &Server{options: options, store: newStore(), snapshots: &snapshots{}, minor: minor, endpointRules: controller.New(options.Faults)}
 	if options.TLS {
 		if s.tls, err = newServerTLS(options.Address); err != nil {
 			return nil, err

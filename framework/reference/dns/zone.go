@@ -1,17 +1,17 @@
-// Package dns is the reference's own reading of DNS-based service discovery (kubernetes/dns, docs/specification.md, schema version 1.1.0): which
-// records the names of Services have. It answers from the objects of one moment and sends nothing.
+// Package dns is the reference's own reading of DNS-based service discovery: which records the names of Services have. The
+// source is kubernetes/dns, docs/specification.md, schema version 1.1.0. The package answers from the objects of one moment
+// and sends nothing.
 package dns
 
 import (
-	"net/netip"
-	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Domain is the domain of the cluster.
@@ -20,16 +20,28 @@ const Domain = "cluster.local."
 // maxAliases is how many CNAME records are followed, so that those in a circle come to an end.
 const maxAliases = 8
 
+// Rules are the rules of the cluster's DNS. They are safe for concurrent use.
+type Rules struct{ *book }
+
 // Zone is what the domain of the cluster holds at one moment. It is immutable and safe for concurrent use.
 type Zone struct {
-	faults    fault.Set
+	*book
 	services  map[string]*corev1.Service // by name.namespace
 	endpoints map[string][]*discoveryv1.EndpointSlice
 }
 
-// NewZone makes the zone of Services and EndpointSlices, which it does not change.
-func NewZone(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice, faults fault.Set) *Zone {
-	z := &Zone{faults: faults, services: map[string]*corev1.Service{}, endpoints: map[string][]*discoveryv1.EndpointSlice{}}
+// query is the question for one name of a Service or below it, with what the answer is made of.
+type query struct {
+	name       string
+	below      []string // the labels before the name of the Service
+	recordType candidate.RecordType
+	svc        *corev1.Service
+	endpoints  []endpoint // that are ready
+}
+
+// Zone makes the zone of Services and EndpointSlices, which it does not change.
+func (r *Rules) Zone(services []*corev1.Service, endpoints []*discoveryv1.EndpointSlice) *Zone {
+	z := &Zone{book: r.book, services: map[string]*corev1.Service{}, endpoints: map[string][]*discoveryv1.EndpointSlice{}}
 	for _, s := range services {
 		z.services[s.Name+"."+s.Namespace] = s
 	}
@@ -69,120 +81,38 @@ func (z *Zone) lookUp(name string, t candidate.RecordType) (records []candidate.
 	if n < 0 || labels[n+2] != "svc" {
 		return nil, false
 	}
-	key := labels[n] + "." + labels[n+1]
-	svc := z.services[key]
-	if svc == nil || z.faults.On(fault.DNSLeadingDigitUnknown) && labels[n][0] <= '9' {
+	svc := z.serviceFound.Do(z, labels[n], labels[n+1])
+	if svc == nil {
 		return nil, false
 	}
-	endpoints := z.ready(key)
+	q := &query{name: name, below: labels[:n], recordType: t, svc: svc, endpoints: z.readyEndpoints(svc)}
+	isAlias, isHeadless := svc.Spec.Type == corev1.ServiceTypeExternalName, svc.Spec.ClusterIP == corev1.ClusterIPNone
 	switch {
-	case svc.Spec.Type == corev1.ServiceTypeExternalName:
-		if n > 0 || z.faults.On(fault.DNSExternalNameUnknown) {
-			return nil, false
-		}
-		return z.alias(name, svc), true
+	case isAlias && n == 0:
+		return z.aliasOfExternalName.Do(z, q)
+	case isAlias:
+		return nil, false
+	case n == 0 && isHeadless:
+		return z.endpointsOfHeadless.Do(z, q)
 	case n == 0:
-		return z.ofService(name, t, svc, endpoints)
-	case n == 1 && headless(svc):
-		return z.ofHostname(name, labels[0], t, endpoints)
-	case n == 2 && strings.HasPrefix(labels[0], "_") && strings.HasPrefix(labels[1], "_"):
-		all := z.ofPort(name, labels[0][1:], labels[1][1:], svc, endpoints)
-		if t != candidate.SRV {
-			return nil, len(all) > 0
+		return z.clusterIPsOfService.Do(z, q)
+	case n == 1 && isHeadless:
+		return z.hostnameOfEndpoint.Do(z, q)
+	case n == 2 && strings.HasPrefix(q.below[0], "_") && strings.HasPrefix(q.below[1], "_"):
+		if isHeadless {
+			records, exists = z.portsOfHeadless.Do(z, q)
+		} else {
+			records, exists = z.portsOfService.Do(z, q)
 		}
-		return all, len(all) > 0
+		if t != candidate.SRV {
+			return nil, exists
+		}
+		return records, exists
 	}
 	return nil, false
 }
 
-func headless(svc *corev1.Service) bool { return svc.Spec.ClusterIP == corev1.ClusterIPNone }
-
-// alias is the record of a Service of type ExternalName (section 2.5).
-func (z *Zone) alias(name string, svc *corev1.Service) []candidate.Record {
-	target, dotted := strings.CutSuffix(svc.Spec.ExternalName, ".")
-	switch {
-	case dotted && z.faults.On(fault.DNSTrailingDotRefused):
-		return nil
-	case dotted || !z.faults.On(fault.DNSExternalNameBelowDomain):
-		target = relative(target + ".")
-	}
-	return []candidate.Record{{Name: name, Type: candidate.CNAME, Target: target}}
-}
-
-// relative is a full name as questions and records have it.
-func relative(name string) string {
-	short, _ := strings.CutSuffix(name, "."+Domain)
-	return short
-}
-
-// ofService are the records of the name of a Service (sections 2.3.1 and 2.4.1).
-func (z *Zone) ofService(name string, t candidate.RecordType, svc *corev1.Service, endpoints []endpoint) (records []candidate.Record, exists bool) {
-	if headless(svc) || z.faults.On(fault.DNSEndpointsForVirtualIP) {
-		if len(endpoints) > 1 && z.faults.On(fault.DNSFirstEndpoint) {
-			endpoints = endpoints[:1]
-		}
-		return addresses(name, t, endpoints), len(endpoints) > 0
-	}
-	ips := svc.Spec.ClusterIPs
-	if len(ips) > 1 && z.faults.On(fault.DNSPrimaryOnly) {
-		ips = ips[:1]
-	}
-	for _, ip := range ips {
-		if a, err := netip.ParseAddr(ip); err == nil && typeOf(a) == t {
-			records = append(records, candidate.Record{Name: name, Type: t, Address: a})
-		}
-	}
-	return records, true
-}
-
-// ofHostname are the records of an endpoint below its Service (section 2.4.1).
-func (z *Zone) ofHostname(name, hostname string, t candidate.RecordType, endpoints []endpoint) (records []candidate.Record, exists bool) {
-	endpoints = slices.DeleteFunc(endpoints, func(e endpoint) bool {
-		return !strings.EqualFold(e.hostname, hostname) || e.named && z.faults.On(fault.DNSHostnamesUnknown)
-	})
-	records = addresses(name, t, endpoints)
-	if len(records) > 1 && z.faults.On(fault.DNSHostnameOnce) {
-		records = records[:1]
-	}
-	return records, len(endpoints) > 0
-}
-
-// ofPort are the SRV records of a named port (sections 2.3.2 and 2.4.2).
-func (z *Zone) ofPort(name, port, protocol string, svc *corev1.Service, endpoints []endpoint) (records []candidate.Record) {
-	matches := func(n string, p corev1.Protocol) bool {
-		return n != "" && strings.EqualFold(n, port) && (strings.EqualFold(string(p), protocol) || z.faults.On(fault.DNSProtocolIgnored))
-	}
-	service := svc.Name + "." + svc.Namespace + ".svc"
-	add := func(target string, number int32) {
-		r := candidate.Record{Name: name, Type: candidate.SRV, Target: target, Port: int(number)}
-		if !slices.Contains(records, r) { // one hostname may have several addresses
-			records = append(records, r)
-		}
-	}
-	if !headless(svc) {
-		for _, p := range svc.Spec.Ports {
-			if !matches(p.Name, p.Protocol) {
-				continue
-			}
-			number := p.Port
-			if z.faults.On(fault.DNSTargetPort) && p.TargetPort.IntVal != 0 {
-				number = p.TargetPort.IntVal
-			}
-			add(service, number)
-		}
-		return records
-	}
-	for _, e := range endpoints {
-		for _, p := range e.ports {
-			if p.Name == nil || p.Port == nil || p.Protocol == nil || !matches(*p.Name, *p.Protocol) {
-				continue
-			}
-			target := e.hostname + "." + service
-			if z.faults.On(fault.DNSHeadlessSRVOfService) {
-				target = service
-			}
-			add(target, *p.Port)
-		}
-	}
-	return records
-}
+// The name of a Service is name.namespace.svc in the domain of the cluster, whatever character it begins with.
+var serviceFound = rule.New("dns-service-name", func(z *Zone, name, namespace string) *corev1.Service {
+	return z.services[name+"."+namespace]
+}, spec.ProxyDNSClusterIP, spec.ProxyDNSNameLeadingDigit)

@@ -46,7 +46,7 @@ func at(address, hostname string, ready *bool) discoveryv1.Endpoint {
 }
 
 // zone has Services of every kind.
-var zone = NewZone(
+var zone = New(nil).Zone(
 	[]*corev1.Service{
 		service("app", "10.96.0.1", "fd00::1"), service("v6", "fd00::2"), service("9", "10.96.0.9"), service("none", "None"), service("pets", "None"),
 		alias("out", "www.example.com"), alias("dot", "www.example.com."), alias("in", "app.ns.svc.cluster.local"), alias("round", "robin.ns.svc.cluster.local"),
@@ -58,7 +58,7 @@ var zone = NewZone(
 		slice("pets", at("10.0.0.1", "cat", nil), at("10.0.0.2", "dog", ptr.To(true)), at("10.0.0.3", "cow", ptr.To(false)), at("fd00::a:3", "", nil)),
 		slice("pets", at("10.0.0.2", "dog", nil), at("10.0.0.4", "dog", nil), at("an.fqdn", "", nil)),
 		slice("", at("10.0.0.7", "", nil)),
-	}, nil)
+	})
 
 func TestNames(t *testing.T) {
 	for question, want := range map[string]string{

@@ -6,35 +6,26 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/utils/ptr"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// hint gives the endpoints of one family the hints that the Service asks for. The annotation outweighs the field.
-func (s *State) hint(all []*discoveryv1.Endpoint) {
-	if s.topologyAuto() && !(s.Faults.On(fault.HintsFieldFirst) && s.Service.Spec.TrafficDistribution != nil) {
-		if !s.Faults.On(fault.HintsAutoMissing) {
-			s.hintByCPU(all)
-		}
+// hint gives the endpoints of one family the hints that the Service asks for.
+func (t *task) hint(all []*discoveryv1.Endpoint) {
+	if t.topologyModeFirst.Do(t.Service) {
+		t.hintsByCPU.Do(t, all)
 		return
 	}
-	distribution := s.Service.Spec.TrafficDistribution
-	if distribution == nil {
-		return
-	}
-	forNodes := false
-	switch *distribution {
+	var distribute distributing
+	switch ptr.Deref(t.Service.Spec.TrafficDistribution, "") {
 	case corev1.ServiceTrafficDistributionPreferClose:
-		if s.Faults.On(fault.HintsNotClose) {
-			return
-		}
-	case corev1.ServiceTrafficDistributionPreferSameNode:
-		forNodes = !s.Faults.On(fault.HintsZoneForNode)
-		fallthrough
+		distribute = t.closeHints.Do
 	case corev1.ServiceTrafficDistributionPreferSameZone:
-		if s.Faults.On(fault.HintsCloseOnly) {
-			return
-		}
+		distribute = t.sameZoneHints.Do
+	case corev1.ServiceTrafficDistributionPreferSameNode:
+		distribute = t.sameNodeHints.Do
 	default:
 		return
 	}
@@ -42,38 +33,66 @@ func (s *State) hint(all []*discoveryv1.Endpoint) {
 		if !*e.Conditions.Ready {
 			continue
 		}
-		zone := e.Zone
-		if s.Faults.On(fault.HintsOfFirstZone) {
-			zone = all[0].Zone
-		}
-		var hints discoveryv1.EndpointHints
-		if zone != nil && !(forNodes && s.Faults.On(fault.HintsNodeAlone)) {
-			hints.ForZones = []discoveryv1.ForZone{{Name: *zone}}
-		}
-		if forNodes && e.NodeName != nil {
-			hints.ForNodes = []discoveryv1.ForNode{{Name: *e.NodeName}}
-		}
-		if hints.ForZones != nil || hints.ForNodes != nil {
+		if hints := distribute(t, all, e); hints.ForZones != nil || hints.ForNodes != nil {
 			e.Hints = &hints
 		}
 	}
 }
 
-// topologyAuto reports whether the annotation asks for hints by the CPUs of zones (KEP-2433).
-func (s *State) topologyAuto() bool {
-	mode, ok := s.Service.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
-	if !ok {
-		mode = s.Service.Annotations[corev1.AnnotationTopologyMode]
+// Rules for the hints that trafficDistribution asks for.
+var (
+	closeHints    = rule.New("endpoints-hints-of-prefer-close", zoneHints, spec.ProxyTrafficDistributionSameZone)
+	sameZoneHints = rule.New("endpoints-hints-of-prefer-same-zone", zoneHints, spec.ProxyTrafficDistributionSameZone)
+
+	// A hint for the node has one for the zone beside it, for clients whose node has no endpoint.
+	sameNodeHints = rule.New("endpoints-hints-of-prefer-same-node", func(t *task, all []*discoveryv1.Endpoint, e *discoveryv1.Endpoint) discoveryv1.EndpointHints {
+		return discoveryv1.EndpointHints{ForZones: zoneHints(t, all, e).ForZones, ForNodes: nodeHints(t, all, e).ForNodes}
+	}, spec.ProxyTrafficDistributionSameNode, spec.ProxyTrafficDistributionNodeFallsBack)
+
+	zoneOfHint = rule.New("endpoints-hint-for-own-zone", func(_ []*discoveryv1.Endpoint, e *discoveryv1.Endpoint) *string {
+		return e.Zone
+	}, spec.ProxyTrafficDistributionSameZone)
+)
+
+func zoneHints(t *task, all []*discoveryv1.Endpoint, e *discoveryv1.Endpoint) (hints discoveryv1.EndpointHints) {
+	if zone := t.zoneOfHint.Do(all, e); zone != nil {
+		hints.ForZones = []discoveryv1.ForZone{{Name: *zone}}
 	}
-	return mode == "Auto" || mode == "auto"
+	return hints
 }
+
+func nodeHints(_ *task, _ []*discoveryv1.Endpoint, e *discoveryv1.Endpoint) (hints discoveryv1.EndpointHints) {
+	if e.NodeName != nil {
+		hints.ForNodes = []discoveryv1.ForNode{{Name: *e.NodeName}}
+	}
+	return hints
+}
+
+// Rules for the hints that the annotation asks for (KEP-2433).
+var (
+	// The annotation asks for hints by the CPUs of zones, and outweighs trafficDistribution.
+	topologyModeFirst = rule.New("endpoints-topology-mode-first", func(svc *corev1.Service) bool {
+		mode, ok := svc.Annotations[corev1.DeprecatedAnnotationTopologyAwareHints]
+		if !ok {
+			mode = svc.Annotations[corev1.AnnotationTopologyMode]
+		}
+		return mode == "Auto" || mode == "auto"
+	}, spec.ProxyTopologyModeFirst)
+
+	hintsByCPU = rule.New("endpoints-hints-by-cpu", hintByCPU, spec.ProxyTopologyModeAuto)
+
+	// There is an endpoint for each zone, and no zone is owed more than there are.
+	enoughEndpoints = rule.New("endpoints-enough-for-hints", func(endpoints, zones, left int) bool {
+		return endpoints >= zones && left >= 0
+	}, spec.ProxyTopologyModeAuto)
+)
 
 // overload is how much more traffic than its share an endpoint may get before hints do more harm than good (KEP-2433).
 const overload = 0.2
 
-// hintByCPU gives each zone a share of the ready endpoints that fits its share of the CPUs: endpoints of its own and, where these are too
-// few, of others. There are no hints where that cannot be done without overloading a zone, or something is not known.
-func (s *State) hintByCPU(all []*discoveryv1.Endpoint) {
+// hintByCPU gives each zone a share of the ready endpoints that fits its share of the CPUs. It takes endpoints of the zone and,
+// where these are too few, of others. It gives no hints where a zone would be overloaded, or where something is not known.
+func hintByCPU(t *task, all []*discoveryv1.Endpoint) {
 	var ready []*discoveryv1.Endpoint
 	for _, e := range all {
 		if *e.Conditions.Ready {
@@ -83,8 +102,8 @@ func (s *State) hintByCPU(all []*discoveryv1.Endpoint) {
 			ready = append(ready, e)
 		}
 	}
-	share := s.shareOfCPU()
-	if len(share) < 2 || len(ready) < len(share) && !s.Faults.On(fault.HintsAutoOverloaded) {
+	share := t.shareOfCPU()
+	if len(share) < 2 {
 		return
 	}
 	zones := make([]string, 0, len(share))
@@ -92,13 +111,13 @@ func (s *State) hintByCPU(all []*discoveryv1.Endpoint) {
 		zones = append(zones, zone)
 	}
 	slices.Sort(zones)
-	// What a zone needs at least goes first, and the rest to whoever lacks most.
+	// What a zone needs at least goes first, and the rest to the neediest.
 	owed, left := map[string]int{}, len(ready)
 	for _, zone := range zones {
 		owed[zone] = int(math.Ceil(share[zone] * float64(len(ready)) / (1 + overload)))
 		left -= owed[zone]
 	}
-	if left < 0 && !s.Faults.On(fault.HintsAutoOverloaded) {
+	if !t.enoughEndpoints.Do(len(ready), len(share), left) {
 		return
 	}
 	for ; left > 0; left-- {
@@ -135,9 +154,9 @@ func (s *State) hintByCPU(all []*discoveryv1.Endpoint) {
 }
 
 // shareOfCPU is the share of each zone in the allocatable CPUs of all ready nodes; nil if a node does not tell.
-func (s *State) shareOfCPU() map[string]float64 {
+func (t *task) shareOfCPU() map[string]float64 {
 	milli, total := map[string]float64{}, 0.0
-	for _, node := range s.Nodes() {
+	for _, node := range t.Nodes() {
 		if !nodeReady(node) || hasControlPlaneLabel(node) {
 			continue
 		}

@@ -7,7 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // maxMirrored is how many addresses of a subset are mirrored, and how many endpoints a mirrored slice holds.
@@ -16,24 +17,37 @@ const maxMirrored = 1000
 // leaderAnnotation marks Endpoints objects that are used for leader election: they say nothing of endpoints.
 const leaderAnnotation = "control-plane.alpha.kubernetes.io/leader"
 
-// mirror returns the endpoints that the Endpoints object of a Service without a selector lists.
-func (s *State) mirror() (groups []*group) {
-	e := s.Endpoints
-	if e == nil || s.Faults.On(fault.MirrorMissing) || e.Labels[discoveryv1.LabelSkipMirror] == "true" && !s.Faults.On(fault.MirrorSkipIgnored) {
+// mirrorObject returns the endpoints that the Endpoints object of a Service without a selector lists.
+func (t *task) mirrorObject() []*group {
+	if t.Endpoints == nil || !t.mirrored.Do(t.Endpoints) || t.skipMirror.Do(t.Endpoints) {
 		return nil
 	}
-	if _, leads := e.Annotations[leaderAnnotation]; leads {
-		return nil
-	}
-	if _, mirrored := s.own(); len(mirrored) > 0 && s.Faults.On(fault.MirrorStale) {
-		return asTheyAre(mirrored)
-	}
-	for _, subset := range e.Subsets {
+	return t.mirroredGroups.Do(t)
+}
+
+// Rules for the mirroring of Endpoints.
+var (
+	// An Endpoints object is mirrored unless it is used for leader election.
+	mirrored = rule.New("endpoints-object-mirrored", func(e *corev1.Endpoints) bool {
+		_, leads := e.Annotations[leaderAnnotation]
+		return !leads
+	}, spec.ProxySelectorlessEndpointsMirrored)
+
+	skipMirror = rule.New("endpoints-skip-mirror-heeded", func(e *corev1.Endpoints) bool {
+		return e.Labels[discoveryv1.LabelSkipMirror] == "true"
+	}, spec.ProxySelectorlessEndpointsMirrored)
+
+	mirroredGroups = rule.New("endpoints-mirrored-as-the-object-is", groupsOfObject, spec.ProxySelectorlessEndpointsMirrored)
+
+	mirroredLimit = rule.New("endpoints-mirrored-limit", func(*corev1.EndpointSubset) int { return maxMirrored }, spec.ProxySelectorlessEndpointsMirrored)
+)
+
+// groupsOfObject are the endpoints of the Endpoints object.
+func groupsOfObject(t *task) (groups []*group) {
+	for i := range t.Endpoints.Subsets {
+		subset := &t.Endpoints.Subsets[i]
 		ports := mirroredPorts(subset.Ports)
-		room := maxMirrored
-		if s.Faults.On(fault.MirrorUnlimited) {
-			room = len(subset.Addresses) + len(subset.NotReadyAddresses)
-		}
+		room := t.mirroredLimit.Do(subset)
 		for _, part := range []struct {
 			addresses []corev1.EndpointAddress
 			ready     bool
@@ -76,12 +90,4 @@ func mirroredPorts(ports []corev1.EndpointPort) (mirrored []discoveryv1.Endpoint
 		mirrored = append(mirrored, discoveryv1.EndpointPort{Name: &p.Name, Protocol: &p.Protocol, Port: &p.Port, AppProtocol: p.AppProtocol})
 	}
 	return mirrored
-}
-
-// asTheyAre are groups that leave slices unchanged, for a fault.
-func asTheyAre(existing []*discoveryv1.EndpointSlice) (groups []*group) {
-	for _, slice := range existing {
-		groups = append(groups, &group{addressType: slice.AddressType, ports: slice.Ports, endpoints: slice.Endpoints, capacity: maxMirrored})
-	}
-	return groups
 }

@@ -8,19 +8,25 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // maxObjectAddresses is how many addresses an Endpoints object holds before it is cut.
 const maxObjectAddresses = 1000
 
-// object returns the desired Endpoints object of a Service with a selector. Unlike EndpointSlices it is of the primary family only,
-// and does not list pods that terminate unless it is told to publish what is not ready.
-func (s *State) object() *corev1.Endpoints {
-	svc := s.Service
+// The Endpoints object lists pods that are not ready as if they were, where the Service says so.
+var objectOfNotReady = rule.New("endpoints-object-of-not-ready", func(svc *corev1.Service) bool {
+	return svc.Spec.PublishNotReadyAddresses
+}, spec.ProxyPublishNotReadySlices)
+
+// object returns the desired Endpoints object of a Service with a selector. Unlike EndpointSlices it is of the primary family
+// only. It does not list pods that terminate unless it is told to publish what is not ready.
+func (t *task) object() *corev1.Endpoints {
+	svc := t.Service
 	e := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: svc.Name, Namespace: svc.Namespace}}
-	if s.Endpoints != nil {
-		e = s.Endpoints.DeepCopy()
+	if t.Endpoints != nil {
+		e = t.Endpoints.DeepCopy()
 		e.Subsets = nil
 	}
 	e.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Endpoints"}
@@ -32,27 +38,27 @@ func (s *State) object() *corev1.Endpoints {
 	if svc.Spec.ClusterIP == corev1.ClusterIPNone {
 		e.Labels[corev1.IsHeadlessService] = ""
 	}
-	publish := svc.Spec.PublishNotReadyAddresses && !s.Faults.On(fault.EndpointsNotReadyUnpublished)
+	publish := t.objectOfNotReady.Do(svc)
 	type subset struct {
 		corev1.EndpointSubset
 		ports []discoveryv1.EndpointPort
 	}
 	var subsets []*subset
 	total := 0
-	for _, pod := range s.Pods {
-		if hasEnded(pod) || pod.DeletionTimestamp != nil && !publish {
+	for _, pod := range t.Pods {
+		if hasEnded(pod) || isTerminating(pod) && !publish {
 			continue
 		}
-		addresses := s.addresses(pod, s.families()[0])
+		addresses := t.addresses(pod, t.sliceFamilies.Do(svc)[0])
 		if len(addresses) == 0 || total == maxObjectAddresses {
 			continue
 		}
 		total++
-		ports := s.ports(pod)
+		ports := t.ports(pod)
 		if len(ports) == 0 && len(svc.Spec.Ports) > 0 {
 			continue
 		}
-		i := slices.IndexFunc(subsets, func(t *subset) bool { return samePorts(t.ports, ports) })
+		i := slices.IndexFunc(subsets, func(s *subset) bool { return samePorts(s.ports, ports) })
 		if i < 0 {
 			i = len(subsets)
 			subsets = append(subsets, &subset{ports: ports})
@@ -73,8 +79,8 @@ func (s *State) object() *corev1.Endpoints {
 			subsets[i].NotReadyAddresses = append(subsets[i].NotReadyAddresses, a)
 		}
 	}
-	for _, t := range subsets {
-		e.Subsets = append(e.Subsets, t.EndpointSubset)
+	for _, s := range subsets {
+		e.Subsets = append(e.Subsets, s.EndpointSubset)
 	}
 	return e
 }

@@ -88,7 +88,7 @@ func (w *world) settle(t *testing.T) *Changes {
 }
 
 func (w *world) apply() *Changes {
-	c := Reconcile(&w.State)
+	c := New(nil).Reconcile(&w.State)
 	for _, s := range c.Delete {
 		w.Existing = slices.DeleteFunc(w.Existing, func(e *discoveryv1.EndpointSlice) bool { return e.Name == s.Name })
 	}

@@ -5,44 +5,58 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Selects reports whether the selector of the Service selects the pod, which is one of the Service's namespace.
-func Selects(svc *corev1.Service, pod *corev1.Pod, faults fault.Set) bool {
-	selector := svc.Spec.Selector
-	if len(selector) == 0 {
-		return faults.On(fault.SelectorlessSelects)
-	}
-	matching := 0
-	for key, value := range selector {
-		if has, ok := pod.Labels[key]; ok && (has == value || faults.On(fault.SelectorKeysOnly)) {
-			matching++
-		}
-	}
-	return matching == len(selector) || matching > 0 && faults.On(fault.SelectorAnyLabel)
+func (r *Rules) Selects(svc *corev1.Service, pod *corev1.Pod) bool { return r.selects(svc, pod) }
+
+func (b *book) selects(svc *corev1.Service, pod *corev1.Pod) bool {
+	return b.selectorNeeded.Do(svc) && b.everyLabelFits.Do(b, svc.Spec.Selector, pod.Labels)
 }
 
-// selected are the pods that the Service selects.
-func (s *State) selected() []*corev1.Pod {
-	var pods []*corev1.Pod
-	for _, pod := range s.Pods {
-		if Selects(s.Service, pod, s.Faults) || s.Faults.On(fault.SelectorSticky) && s.lists(pod) {
+// selectedPods are the pods that the Service selects.
+func (t *task) selectedPods() (pods []*corev1.Pod) {
+	for _, pod := range t.Pods {
+		if t.podSelected.Do(t, pod) {
 			pods = append(pods, pod)
 		}
 	}
 	return pods
 }
 
-// lists reports whether an existing slice lists the pod.
-func (s *State) lists(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(s.Existing, func(slice *discoveryv1.EndpointSlice) bool {
-		return slices.ContainsFunc(slice.Endpoints, func(e discoveryv1.Endpoint) bool { return e.TargetRef != nil && e.TargetRef.UID == pod.UID })
-	})
-}
+// Rules for which pods a Service selects.
+var (
+	// A Service without a selector selects nothing.
+	selectorNeeded = rule.New("endpoints-selector-needed", func(svc *corev1.Service) bool {
+		return len(svc.Spec.Selector) > 0
+	}, spec.ProxySelectorlessUntouched)
+
+	everyLabelFits = rule.New("endpoints-every-label-fits", func(b *book, selector, labels map[string]string) bool {
+		for key, value := range selector {
+			if !b.labelFits.Do(labels, key, value) {
+				return false
+			}
+		}
+		return true
+	}, spec.ProxySelectorAllLabels)
+
+	labelFits = rule.New("endpoints-label-fits", func(labels map[string]string, key, value string) bool {
+		has, ok := labels[key]
+		return ok && has == value
+	}, spec.ProxySelectorAllLabels)
+
+	// A pod is selected by the labels that it has now.
+	podSelected = rule.New("endpoints-pod-selected", func(t *task, pod *corev1.Pod) bool {
+		return t.selects(t.Service, pod)
+	}, spec.ProxySelectorAllLabels)
+
+	// A pod is an endpoint while it runs, ready or not.
+	podIsEndpoint = rule.New("endpoints-running-pod", func(pod *corev1.Pod) bool { return !hasEnded(pod) }, spec.ProxySliceConditions)
+)
 
 // Concerns reports whether a change of a pod can change the endpoints of a Service.
 func Concerns(before, after *corev1.Pod) bool {

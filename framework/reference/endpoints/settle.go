@@ -1,25 +1,11 @@
 package endpoints
 
 import (
-	"maps"
 	"slices"
-	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/service-conformance/conformance/framework/reference/fault"
 )
-
-// form is what all slices of one controller have in common.
-type form struct {
-	namespace, prefix string
-	labels            map[string]string
-	annotations       map[string]string
-	owners            []metav1.OwnerReference
-}
 
 // slot is a slice as it will be, and as it is; was is nil for one that does not exist yet.
 type slot struct{ was, is *discoveryv1.EndpointSlice }
@@ -119,52 +105,3 @@ func (g *group) open(idle *[]*discoveryv1.EndpointSlice, endpoints []discoveryv1
 	s.is.Ports, s.is.Endpoints = g.ports, endpoints
 	return s
 }
-
-// shape gives a slice the metadata that it should have.
-func (f *form) shape(slice *discoveryv1.EndpointSlice) {
-	slice.TypeMeta = metav1.TypeMeta{APIVersion: discoveryv1.SchemeGroupVersion.String(), Kind: "EndpointSlice"}
-	slice.Namespace = f.namespace
-	if slice.Name == "" {
-		slice.GenerateName = f.prefix
-	}
-	slice.Labels, slice.Annotations, slice.OwnerReferences = maps.Clone(f.labels), maps.Clone(f.annotations), slices.Clone(f.owners)
-}
-
-// formOf is the form of the slices of a controller: they belong to the Service or, if they are mirrored, to its Endpoints object,
-// and have the labels of what they belong to.
-func (s *State) formOf(manager string) *form {
-	svc := s.Service
-	f := &form{namespace: svc.Namespace, prefix: namePrefix(svc.Name), labels: map[string]string{}}
-	if manager == MirrorManager {
-		if e := s.Endpoints; e != nil {
-			maps.Copy(f.labels, e.Labels)
-			f.annotations = maps.Clone(e.Annotations)
-			delete(f.annotations, corev1.LastAppliedConfigAnnotation)
-			delete(f.annotations, corev1.EndpointsLastChangeTriggerTime)
-			f.owners = []metav1.OwnerReference{*metav1.NewControllerRef(e, corev1.SchemeGroupVersion.WithKind("Endpoints"))}
-		}
-	} else {
-		maps.Copy(f.labels, svc.Labels)
-		f.owners = []metav1.OwnerReference{*metav1.NewControllerRef(svc, corev1.SchemeGroupVersion.WithKind("Service"))}
-		if !s.Faults.On(fault.SliceHeadlessCopied) {
-			delete(f.labels, corev1.IsHeadlessService)
-			if svc.Spec.ClusterIP == corev1.ClusterIPNone {
-				f.labels[corev1.IsHeadlessService] = ""
-			}
-		}
-	}
-	f.labels[discoveryv1.LabelServiceName], f.labels[discoveryv1.LabelManagedBy] = svc.Name, manager
-	if s.Faults.On(fault.SliceWithoutServiceName) {
-		delete(f.labels, discoveryv1.LabelServiceName)
-	}
-	if s.Faults.On(fault.SliceWithoutManager) {
-		delete(f.labels, discoveryv1.LabelManagedBy)
-	}
-	if s.Faults.On(fault.SliceWithoutOwner) {
-		f.owners = nil
-	}
-	return f
-}
-
-// namePrefix is what the names of a Service's slices begin with.
-func namePrefix(service string) string { return strings.TrimRight(service, "-.") + "-" }

@@ -1,19 +1,16 @@
-// Package kubelet is the reference's own reading of what a node tells the containers that it starts of Services: their environment variables
-// (pkg/kubelet/envvars/envvars.go and pkg/kubelet/kubelet_pods.go, v1.37.1, say which).
+// Package kubelet is the reference's own reading of what a node tells the containers that it starts of Services: their
+// environment variables. The source is pkg/kubelet/envvars/envvars.go and pkg/kubelet/kubelet_pods.go of v1.37.1.
 package kubelet
 
 import (
-	"fmt"
 	"maps"
-	"net"
 	"slices"
-	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // apiServer is the Service that every pod is told of, in namespace default.
@@ -22,25 +19,27 @@ const apiServer = "kubernetes"
 // variables are environment variables by name.
 type variables map[string]string
 
-// Environment returns the variables that the process of a pod starts with, "NAME=value" and sorted, when these are the Services of all namespaces at that
-// moment. It changes nothing that it is given and is safe for concurrent use.
-func Environment(pod *candidate.Pod, services []*corev1.Service, faults fault.Set) []string {
+// Rules are the rules of environment variables. They are safe for concurrent use.
+type Rules struct{ *book }
+
+// Environment returns the variables that the process of a pod starts with, "NAME=value" and sorted. The Services are those of
+// all namespaces at that moment. It changes nothing that it is given.
+func (r *Rules) Environment(pod *candidate.Pod, services []*corev1.Service) []string {
+	services = r.currentServices.Do(services)
 	ofServices := variables{}
 	for _, svc := range services {
-		if isAPIServer(svc) && !hidden(pod, faults) { // a Service of the pod's own namespace with this name comes before it
-			ofServices.add(svc, faults)
+		if r.apiServerTold.Do(pod, svc) { // a Service of the pod's own namespace with this name comes before it
+			r.write(ofServices, svc)
 		}
 	}
 	for _, svc := range services {
-		if linked(pod, svc, faults) {
-			ofServices.add(svc, faults)
+		if r.serviceLinksOn.Do(pod) && r.ownNamespaceTold.Do(pod, svc) {
+			r.write(ofServices, svc)
 		}
 	}
 	all := maps.Clone(ofServices)
 	for name, value := range pod.Variables {
-		if _, taken := ofServices[name]; !taken || !faults.On(fault.EnvironmentServicesWin) {
-			all[name] = expand(value, pod.Variables, ofServices, faults)
-		}
+		r.ownWins.Do(all, name, r.referencesReplaced.Do(r, value, pod.Variables, ofServices))
 	}
 	environment := []string{}
 	for name, value := range all {
@@ -50,113 +49,55 @@ func Environment(pod *candidate.Pod, services []*corev1.Service, faults fault.Se
 	return environment
 }
 
+// write adds the variables of a Service.
+func (r *Rules) write(v variables, svc *corev1.Service) {
+	if !r.virtualIPNeeded.Do(svc) {
+		return
+	}
+	ports := r.portsTold.Do(svc)
+	for i := range r.writes {
+		r.writes[i].Do(r, v, svc, ports)
+	}
+}
+
+// Rules for which Services a pod is told of.
+var (
+	// A container is told of the Services that there are when it starts.
+	currentServices = rule.New("environment-of-current-services", func(services []*corev1.Service) []*corev1.Service {
+		return services
+	}, spec.ProxyEnvironmentCurrent)
+
+	// Every pod is told of the API server, whether it wants service links or not.
+	apiServerTold = rule.New("environment-of-api-server", func(_ *candidate.Pod, svc *corev1.Service) bool {
+		return isAPIServer(svc)
+	}, spec.ProxyEnvironmentNamespace, spec.ProxyEnvironmentDisabled)
+
+	serviceLinksOn = rule.New("environment-with-service-links", func(pod *candidate.Pod) bool {
+		return !pod.WithoutServiceLinks
+	}, spec.ProxyEnvironmentDisabled)
+
+	ownNamespaceTold = rule.New("environment-of-own-namespace", func(pod *candidate.Pod, svc *corev1.Service) bool {
+		return svc.Namespace == pod.Namespace
+	}, spec.ProxyEnvironmentNamespace)
+
+	// A Service without a virtual address has no variables. One with an address has them, whatever its name begins with.
+	virtualIPNeeded = rule.New("environment-needs-virtual-ip", func(svc *corev1.Service) bool {
+		return hasPorts(svc) && svc.Spec.ClusterIP != corev1.ClusterIPNone
+	}, spec.ProxyEnvironmentHeadless, spec.ProxyEnvironmentClusterIP, spec.ProxyEnvironmentNameLeadingDigit)
+)
+
 func isAPIServer(svc *corev1.Service) bool {
 	return svc.Name == apiServer && svc.Namespace == corev1.NamespaceDefault
 }
 
-// hidden reports whether faults hide the Service of the API server from a pod.
-func hidden(pod *candidate.Pod, faults fault.Set) bool {
-	return faults.On(fault.EnvironmentWithoutAPIServer) || pod.WithoutServiceLinks && faults.On(fault.EnvironmentLinksOffForAll)
-}
+// hasPorts reports whether a Service has ports and a cluster IP, be it None.
+func hasPorts(svc *corev1.Service) bool { return len(svc.Spec.Ports) > 0 && svc.Spec.ClusterIP != "" }
 
-// linked reports whether a pod is told of a Service because of its namespace.
-func linked(pod *candidate.Pod, svc *corev1.Service, faults fault.Set) bool {
-	if pod.WithoutServiceLinks && !faults.On(fault.EnvironmentLinksForced) {
-		return false
-	}
-	return svc.Namespace == pod.Namespace || faults.On(fault.EnvironmentAllNamespaces) && !isAPIServer(svc)
-}
+// Rules for the variables of the pod itself.
+var (
+	ownWins = rule.New("environment-own-variable-wins", func(v variables, name, value string) {
+		v[name] = value
+	}, spec.ProxyEnvironmentOwnFirst)
 
-// add adds the variables of a Service, if it has a virtual address.
-func (v variables) add(svc *corev1.Service, faults fault.Set) {
-	ip := svc.Spec.ClusterIP
-	switch {
-	case len(svc.Spec.Ports) == 0 || ip == "":
-		return
-	case ip == corev1.ClusterIPNone && !faults.On(fault.EnvironmentHeadless):
-		return
-	case svc.Name[0] <= '9' && faults.On(fault.EnvironmentDigitHidden):
-		return
-	case strings.Contains(ip, ":") && faults.On(fault.EnvironmentIPv6Missing):
-		return
-	}
-	ports := slices.Clone(svc.Spec.Ports)
-	if faults.On(fault.EnvironmentTargetPort) {
-		for i := range ports {
-			ports[i].Port = ports[i].TargetPort.IntVal
-		}
-	}
-	first := ports[0]
-	if faults.On(fault.EnvironmentLastPort) {
-		first = ports[len(ports)-1]
-	}
-	prefix := variableName(svc.Name, faults)
-	v[prefix+"_SERVICE_HOST"] = ip
-	v[prefix+"_SERVICE_PORT"] = strconv.Itoa(int(first.Port))
-	for _, p := range ports {
-		if p.Name != "" && !faults.On(fault.EnvironmentPortNamesMissing) {
-			v[prefix+"_SERVICE_PORT_"+variableName(p.Name, faults)] = strconv.Itoa(int(p.Port))
-		}
-	}
-	if !faults.On(fault.EnvironmentContainerLinksMissing) {
-		v.link(prefix, ip, ports, faults)
-	}
-}
-
-// link adds the variables that Docker gave a container for another one that it was linked with.
-func (v variables) link(prefix, ip string, ports []corev1.ServicePort, faults fault.Set) {
-	for i, p := range ports {
-		number, protocol := strconv.Itoa(int(p.Port)), strings.ToLower(string(p.Protocol))
-		to := net.JoinHostPort(ip, number)
-		if faults.On(fault.EnvironmentUnbracketed) {
-			to = ip + ":" + number
-		}
-		url := protocol + "://" + to
-		if i == 0 {
-			v[prefix+"_PORT"] = url
-		}
-		port := fmt.Sprintf("%s_PORT_%s_%s", prefix, number, p.Protocol)
-		v[port], v[port+"_PROTO"], v[port+"_PORT"], v[port+"_ADDR"] = url, protocol, number, ip
-	}
-}
-
-// variableName is a name of the API as it stands in the name of a variable.
-func variableName(name string, faults fault.Set) string {
-	switch {
-	case faults.On(fault.EnvironmentNamesAsTheyAre):
-		return name
-	case faults.On(fault.EnvironmentNamesDashed):
-		return strings.ToUpper(name)
-	}
-	return strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
-}
-
-// expand replaces each reference $(NAME) to a variable of a Service in a value, unless the pod has one of its own of that name. $$ stands for $, and what is
-// no reference stays as it is. (References among the pod's own variables depend on their order, which a candidate.Pod does not have.)
-func expand(value string, own map[string]string, ofServices variables, faults fault.Set) string {
-	if faults.On(fault.EnvironmentReferencesKept) {
-		return value
-	}
-	var out strings.Builder
-	for {
-		before, after, found := strings.Cut(value, "$")
-		out.WriteString(before)
-		if !found {
-			return out.String()
-		}
-		if rest, escaped := strings.CutPrefix(after, "$"); escaped && !faults.On(fault.EnvironmentEscapesReplaced) {
-			out.WriteByte('$')
-			value = rest
-			continue
-		}
-		name, rest, closed := strings.Cut(strings.TrimPrefix(after, "("), ")")
-		known, ok := ofServices[name]
-		if _, hides := own[name]; !closed || !strings.HasPrefix(after, "(") || !ok || hides {
-			out.WriteByte('$')
-			value = after
-			continue
-		}
-		out.WriteString(known)
-		value = rest
-	}
-}
+	referencesReplaced = rule.New("environment-references-replaced", replaceReferences, spec.ProxyEnvironmentReferences)
+)

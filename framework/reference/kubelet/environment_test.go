@@ -68,7 +68,7 @@ SIX_SERVICE_PORT=8080
 		{candidate.Pod{PodName: candidate.PodName{Namespace: "ns", Name: "p"}, WithoutServiceLinks: true}, server},
 		{candidate.Pod{PodName: candidate.PodName{Namespace: "empty", Name: "p"}}, server},
 	} {
-		got := strings.Join(Environment(&c.pod, services, nil), "\n") + "\n"
+		got := strings.Join(New(nil).Environment(&c.pod, services), "\n") + "\n"
 		if got != c.want {
 			t.Errorf("%+v:\n%s\nwant:\n%s", c.pod, got, c.want)
 		}
@@ -88,7 +88,7 @@ func TestVariablesOfThePodItself(t *testing.T) {
 		"":                                                "",
 	} {
 		pod := candidate.Pod{PodName: candidate.PodName{Namespace: "ns", Name: "p"}, Variables: map[string]string{"VALUE": value, "APP_PORT": "own"}}
-		got := Environment(&pod, services, nil)
+		got := New(nil).Environment(&pod, services)
 		if !slices.Contains(got, "VALUE="+want) || !slices.Contains(got, "APP_PORT=own") {
 			t.Errorf("%q becomes %q, want %q, beside APP_PORT=own", value, got, want)
 		}
@@ -100,7 +100,7 @@ func TestServiceOfThePodsNamespaceHidesThatOfTheAPIServer(t *testing.T) {
 	own, server := service("ns", "kubernetes", "10.96.0.9", https), service("default", "kubernetes", "10.96.0.1", https)
 	pod := candidate.Pod{PodName: candidate.PodName{Namespace: "ns", Name: "p"}}
 	for _, services := range [][]*corev1.Service{{own, server}, {server, own}} {
-		if got := Environment(&pod, services, nil); !slices.Contains(got, "KUBERNETES_SERVICE_HOST=10.96.0.9") {
+		if got := New(nil).Environment(&pod, services); !slices.Contains(got, "KUBERNETES_SERVICE_HOST=10.96.0.9") {
 			t.Errorf("got %v", got)
 		}
 	}

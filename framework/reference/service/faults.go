@@ -14,29 +14,16 @@ import (
 type Faults = fault.Set
 
 // wrong is a fault and what it changes in the book of rules.
-type wrong struct {
-	fault *fault.Fault
-	edit  func(*book)
-}
+type wrong fault.Edit[book]
 
-// wrongs are all faults of this package. Several that are switched on edit the book in this order: a later one wraps, or
-// replaces, what an earlier one made of a rule.
+// wrongs are all faults of this package.
 func wrongs() []wrong {
 	return slices.Concat(requestFaults, objectFaults, typeFaults, portFaults, affinityFaults, clusterIPFaults, familyFaults, externalFaults,
 		trafficFaults, balancerFaults, nodePortFaults, healthCheckFaults, statusFaults, warningFaults, allocationFaults, addressFaults)
 }
 
 // edit makes the faults that are switched on part of the book.
-func (b *book) edit(on Faults) {
-	if len(on) == 0 {
-		return
-	}
-	for _, w := range wrongs() {
-		if on.On(w.fault) {
-			w.edit(b)
-		}
-	}
-}
+func (b *book) edit(on Faults) { fault.Apply(b, wrongs(), on) }
 
 // bug is a rule that a fault adds. It follows no requirement.
 func bug[F any](do F) rule.Rule[F] { return rule.New("a bug", do) }

@@ -1,0 +1,126 @@
+package dns
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+)
+
+// New makes the rules with the deliberate bugs that are switched on.
+func New(faults fault.Set) *Rules { return &Rules{fault.Apply(newBook(), wrongs, faults)} }
+
+// wrong is a fault and what it changes in the book of rules.
+type wrong fault.Edit[book]
+
+// wrongs are all faults of this package.
+var wrongs = []wrong{
+	{fault.DNSLeadingDigitUnknown, func(b *book) {
+		b.serviceFound.Wrap(func(right finding) finding {
+			return func(z *Zone, name, namespace string) *corev1.Service {
+				if name != "" && name[0] <= '9' {
+					return nil
+				}
+				return right(z, name, namespace)
+			}
+		})
+	}},
+
+	{fault.DNSEndpointsForVirtualIP, func(b *book) {
+		b.clusterIPsOfService.Replace(func(z *Zone, q *query) ([]candidate.Record, bool) { return z.endpointsOfHeadless.Do(z, q) })
+	}},
+	{fault.DNSPrimaryOnly, func(b *book) {
+		b.everyClusterIP.Replace(func(svc *corev1.Service) []string { return first(svc.Spec.ClusterIPs) })
+	}},
+	{fault.DNSFirstEndpoint, func(b *book) {
+		b.endpointsOfHeadless.Wrap(withEndpoints(func(all []endpoint) []endpoint { return first(all) }))
+	}},
+
+	{fault.DNSExternalNameBelowDomain, func(b *book) {
+		b.externalNameComplete.Wrap(func(right func(string) string) func(string) string {
+			return func(externalName string) string {
+				if !strings.HasSuffix(externalName, ".") {
+					return externalName
+				}
+				return right(externalName)
+			}
+		})
+	}},
+	{fault.DNSTrailingDotRefused, func(b *book) {
+		b.aliasOfExternalName.Wrap(func(right recording) recording {
+			return func(z *Zone, q *query) ([]candidate.Record, bool) {
+				if strings.HasSuffix(q.svc.Spec.ExternalName, ".") {
+					return nil, true
+				}
+				return right(z, q)
+			}
+		})
+	}},
+	{fault.DNSExternalNameUnknown, func(b *book) { b.aliasOfExternalName.Off() }},
+
+	{fault.DNSHostnamesUnknown, func(b *book) {
+		b.hostnameOfEndpoint.Wrap(withEndpoints(func(all []endpoint) []endpoint {
+			return slices.DeleteFunc(slices.Clone(all), func(e endpoint) bool { return e.named })
+		}))
+	}},
+	{fault.DNSHostnameOnce, func(b *book) {
+		b.hostnameOfEndpoint.Wrap(func(right recording) recording {
+			return func(z *Zone, q *query) ([]candidate.Record, bool) {
+				records, exists := right(z, q)
+				return first(records), exists
+			}
+		})
+	}},
+
+	{fault.DNSProtocolIgnored, func(b *book) {
+		b.portAsked.Wrap(func(right func(*query, string, corev1.Protocol) bool) func(*query, string, corev1.Protocol) bool {
+			return func(q *query, port string, _ corev1.Protocol) bool {
+				_, protocol := q.port()
+				return right(q, port, corev1.Protocol(protocol))
+			}
+		})
+	}},
+	{fault.DNSTargetPort, func(b *book) {
+		b.servicePortNumber.Wrap(func(right func(*corev1.ServicePort) int32) func(*corev1.ServicePort) int32 {
+			return func(p *corev1.ServicePort) int32 {
+				if number := p.TargetPort.IntVal; number != 0 {
+					return number
+				}
+				return right(p)
+			}
+		})
+	}},
+	{fault.DNSHeadlessSRVOfService, func(b *book) {
+		b.srvTarget.Replace(func(_ *endpoint, service string) string { return service })
+	}},
+
+	{fault.DNSUnsaidReadinessHidden, func(b *book) {
+		b.endpointReady.Replace(func(c *discoveryv1.EndpointConditions) bool { return c.Ready != nil && *c.Ready })
+	}},
+	{fault.DNSUnreadyListed, func(b *book) {
+		b.endpointReady.Replace(func(*discoveryv1.EndpointConditions) bool { return true })
+	}},
+	{fault.DNSNotReadyUnpublished, func(b *book) {
+		b.endpointReady.Wrap(func(right func(*discoveryv1.EndpointConditions) bool) func(*discoveryv1.EndpointConditions) bool {
+			return func(c *discoveryv1.EndpointConditions) bool { return (c.Serving == nil || *c.Serving) && right(c) }
+		})
+	}},
+}
+
+// first is what is left of a list where only its first element counts.
+func first[T any](list []T) []T { return list[:min(len(list), 1)] }
+
+// withEndpoints wraps a rule: it sees other endpoints than there are.
+func withEndpoints(other func([]endpoint) []endpoint) func(recording) recording {
+	return func(right recording) recording {
+		return func(z *Zone, q *query) ([]candidate.Record, bool) {
+			changed := *q
+			changed.endpoints = other(q.endpoints)
+			return right(z, &changed)
+		}
+	}
+}

@@ -1,0 +1,21 @@
+package fault
+
+// Edit is a fault and what it changes in a book of rules of type B.
+type Edit[B any] struct {
+	Fault *Fault
+	Do    func(book *B)
+}
+
+// Apply makes the faults that are switched on part of a book, and returns the book. Several faults edit it in the order of
+// the list: a later one wraps, or replaces, what an earlier one made of a rule.
+func Apply[B any, E ~struct {
+	Fault *Fault
+	Do    func(book *B)
+}](book *B, edits []E, on Set) *B {
+	for _, e := range edits {
+		if e := Edit[B](e); on.On(e.Fault) {
+			e.Do(book)
+		}
+	}
+	return book
+}
