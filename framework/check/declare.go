@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"reflect"
 	"runtime"
 	"slices"
 	"strings"
@@ -187,9 +188,10 @@ func It(id spec.ID, text string, args ...any) {
 	if body == nil {
 		panic(fmt.Sprintf("check %q has no body", text))
 	}
-	_, file, line, _ := runtime.Caller(1)
-	d.Suite = filepath.Base(filepath.Dir(file))
-	d.Location = fmt.Sprintf("suites/%s/%s:%d", d.Suite, filepath.Base(file), line)
+	caller := make([]uintptr, 1)
+	runtime.Callers(2, caller)
+	frame, _ := runtime.CallersFrames(caller).Next()
+	d.Suite, d.Location = placed(&frame)
 	d.Name = string(id) + ": " + text
 	for _, id := range d.Requirements {
 		r := spec.Default().Get(id)
@@ -245,6 +247,19 @@ func It(id spec.ID, text string, args ...any) {
 			run(ctx, &d, cidr, body)
 		})...)
 	}
+}
+
+// module is the path of the module that this package is of, with a slash.
+var module = strings.TrimSuffix(reflect.TypeFor[Declaration]().PkgPath(), "framework/check")
+
+// placed returns the suite of a check that stands in a function, and its file:line. The file is told by its package, without
+// the module of this program: "suites/proxy/affinity.go:141".
+func placed(in *runtime.Frame) (suite, location string) {
+	// A function's name is that of its package, a dot and the rest, which has no slash.
+	slash := strings.LastIndex(in.Function, "/") + 1
+	name, _, _ := strings.Cut(in.Function[slash:], ".")
+	pkg := strings.TrimPrefix(in.Function[:slash]+name, module)
+	return filepath.Base(filepath.Dir(in.File)), fmt.Sprintf("%s/%s:%d", pkg, filepath.Base(in.File), in.Line)
 }
 
 // leaseTimeout bounds how long a check waits for what it leases, before its own time begins: another check may have it for itself.

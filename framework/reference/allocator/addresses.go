@@ -6,8 +6,6 @@ import (
 	"math"
 	"net/netip"
 	"sync"
-
-	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // addresses is the Allocator of this package.
@@ -16,7 +14,7 @@ type addresses struct {
 	// high and first are the upper and lower 64 bits of the first usable address; all addresses share the upper ones.
 	high, first uint64
 	usable      uint64
-	faults      fault.Set
+	book        *addressBook
 
 	mu    sync.Mutex
 	bands bands
@@ -42,14 +40,12 @@ func New(prefix netip.Prefix, options Options) (Allocator, error) {
 	if hostBits < 64 {
 		size = 1 << hostBits
 	}
-	first, n := faultyRange(prefix, usable(prefix, size), options.Faults)
-	a := &addresses{prefix: prefix, usable: n, faults: options.Faults}
+	book := options.addressBook()
+	first, n := book.usable.Do(prefix, size)
+	a := &addresses{prefix: prefix, usable: n, book: book}
 	a.high, a.first = split(first)
-	offset := min(faultyOffset(size, n, options.Faults), n)
-	a.bands = newBands(n, offset, a.high^a.first, options, addressFaults(options.Faults))
-	if options.Faults.On(fault.TenthAddressReserved) && n >= 10 {
-		a.bands.take(9)
-	}
+	a.bands = newBands(size, n, a.high^a.first, options.Seed, &book.bandRules)
+	book.atStart.Do(&a.bands)
 	return a, nil
 }
 
@@ -69,7 +65,7 @@ func usable(prefix netip.Prefix, size uint64) uint64 {
 
 func (a *addresses) Allocate(ip netip.Addr) error {
 	n, ok := a.index(ip)
-	if !ok || !a.mayName(n) {
+	if !ok || !a.book.admits.Do(&a.bands, n) {
 		return &NotInRangeError{Prefix: a.prefix}
 	}
 	a.mu.Lock()
@@ -87,10 +83,7 @@ func (a *addresses) AllocateNext() (netip.Addr, error) {
 	if !ok {
 		return netip.Addr{}, ErrFull
 	}
-	if a.faults.On(fault.DynamicOutOfRange) {
-		n += a.usable + 2
-	}
-	return a.address(n), nil
+	return a.book.inRange.Do(a, n), nil
 }
 
 func (a *addresses) Release(ip netip.Addr) {

@@ -12,8 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-
-	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // Allocator hands out the addresses of one range. All methods are safe for concurrent use.
@@ -51,5 +49,5 @@ type Options struct {
 	// Seed makes the sequence of dynamic allocations repeatable.
 	Seed uint64
 	// Faults are the deliberate bugs that are switched on.
-	Faults fault.Set
+	Faults Faults
 }

@@ -5,23 +5,22 @@ import "math/rand/v2"
 // bands is a range of the numbers 0..size-1 that is split at an offset: the numbers below it are the lower (static) band, the
 // others are the upper (dynamic) band. It is not safe for concurrent use.
 type bands struct {
+	rules  *bandRules
 	offset uint64
 	lower  pool
 	upper  pool
 	random *rand.Rand
-	faulty *faulty // nil without a deliberate bug
 }
 
-func newBands(size, offset, stream uint64, options Options, faults bandFaults) bands {
-	if faults.onePool {
-		offset = 0
-	}
+// newBands makes the bands of a range of size numbers, of which the first ones are usable.
+func newBands(size, usable, stream, seed uint64, rules *bandRules) bands {
+	offset := min(rules.offset.Do(size, usable), usable)
 	return bands{
+		rules:  rules,
 		offset: offset,
 		lower:  newPool(offset),
-		upper:  newPool(size - offset),
-		random: rand.New(rand.NewPCG(options.Seed, stream)),
-		faulty: newFaulty(faults),
+		upper:  newPool(usable - offset),
+		random: rand.New(rand.NewPCG(seed, stream)),
 	}
 }
 
@@ -34,12 +33,31 @@ func bandOffset(size, least, step, most uint64) uint64 {
 	return min(max(least, size/step), most)
 }
 
-// addressBandOffset is the band offset of a Service range with size addresses, the network address and the broadcast address
-// included (document "Service ClusterIP allocation", section on avoiding conflicts).
-func addressBandOffset(size uint64) uint64 { return bandOffset(size, 16, 16, 256) }
+// anyNumber is an admitting rule: clients choose freely.
+func anyNumber(*bands, uint64) bool { return true }
 
-// portBandOffset is the band offset of a node-port range with size ports (KEP-3668).
-func portBandOffset(size uint64) uint64 { return bandOffset(size, 16, 32, 128) }
+// freeNumber is a giving rule.
+func freeNumber(b *bands) (uint64, bool) {
+	p := b.rules.next.Do(b)
+	if p == nil {
+		return 0, false
+	}
+	return b.number(p, b.rules.draw.Do(b, p)), true
+}
+
+// upperBandFirst is a banding rule: the upper band while that has a free number, then the lower band.
+func upperBandFirst(b *bands) *pool {
+	switch {
+	case b.upper.free > 0:
+		return &b.upper
+	case b.lower.free > 0:
+		return &b.lower
+	}
+	return nil
+}
+
+// randomNumber is a drawing rule: each free number is as likely as the other.
+func randomNumber(b *bands, p *pool) uint64 { return p.takeRandom(b.random) }
 
 // band returns the band that a number is in, and its place there.
 func (b *bands) band(n uint64) (*pool, uint64) {
@@ -47,6 +65,14 @@ func (b *bands) band(n uint64) (*pool, uint64) {
 		return &b.lower, n
 	}
 	return &b.upper, n - b.offset
+}
+
+// number is the inverse of band.
+func (b *bands) number(p *pool, place uint64) uint64 {
+	if p == &b.upper {
+		return b.offset + place
+	}
+	return place
 }
 
 // take takes a number and reports whether it was free.
@@ -59,19 +85,8 @@ func (b *bands) take(n uint64) bool {
 	return true
 }
 
-// takeNext takes a random free number: of the upper band while that has one, then of the lower band.
-func (b *bands) takeNext() (uint64, bool) {
-	if b.faulty != nil {
-		return b.faulty.takeNext(b)
-	}
-	if b.upper.free > 0 {
-		return b.offset + b.upper.takeRandom(b.random), true
-	}
-	if b.lower.free > 0 {
-		return b.lower.takeRandom(b.random), true
-	}
-	return 0, false
-}
+// takeNext takes a number that nobody chose; false if the range is full.
+func (b *bands) takeNext() (uint64, bool) { return b.rules.gives.Do(b) }
 
 // release makes a number free, if it is taken.
 func (b *bands) release(n uint64) {

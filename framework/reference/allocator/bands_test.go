@@ -13,7 +13,7 @@ func TestAddressBandOffset(t *testing.T) {
 		{9, 32}, {10, 64}, {11, 128},
 		{12, 256}, {13, 256}, {16, 256}, {20, 256}, {24, 256}, {63, 256},
 	} {
-		if got := addressBandOffset(1 << c.bits); got != c.want {
+		if got := addressOffset.Do(1<<c.bits, 0); got != c.want {
 			t.Errorf("offset of a range with 2^%d addresses = %d, want %d", c.bits, got, c.want)
 		}
 	}
@@ -23,7 +23,7 @@ func TestPortBandOffset(t *testing.T) {
 	for _, c := range []struct{ size, want uint64 }{
 		{1, 0}, {16, 0}, {17, 16}, {512, 16}, {544, 17}, {1000, 31}, {2768, 86}, {4096, 128}, {65535, 128},
 	} {
-		if got := portBandOffset(c.size); got != c.want {
+		if got := portOffset.Do(c.size, 0); got != c.want {
 			t.Errorf("offset of a range of %d ports = %d, want %d", c.size, got, c.want)
 		}
 	}

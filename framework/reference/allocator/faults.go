@@ -7,160 +7,254 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
-// bandFaults are the deliberate bugs in how numbers are picked, each true where it is switched on. Addresses and node ports
-// have faults of their own.
-type bandFaults struct {
-	onePool, lowerFirst, lowerUnused, lowerKept, ascending, repeated, ignoresTaken, stopsAtTaken, givesTaken, fullForever bool
+// Faults are the deliberate bugs that are switched on.
+type Faults = fault.Set
+
+func (o *Options) addressBook() *addressBook {
+	return fault.Apply(newAddressBook(), addressWrongs, o.Faults)
 }
 
-func addressFaults(on fault.Set) bandFaults {
-	return bandFaults{
-		onePool:      on.On(fault.OnePool),
-		lowerFirst:   on.On(fault.LowerBandFirst),
-		lowerUnused:  on.On(fault.LowerBandUnused),
-		lowerKept:    on.On(fault.LowerBandKept),
-		ascending:    on.On(fault.DynamicAscending) || on.On(fault.ClusterIPsInOrder),
-		repeated:     on.On(fault.DynamicRepeated),
-		ignoresTaken: on.On(fault.DynamicIgnoresTaken),
-		stopsAtTaken: on.On(fault.DynamicStopsAtTaken),
-		givesTaken:   on.On(fault.ExhaustedGivesTaken),
-		fullForever:  on.On(fault.ExhaustedForever),
-	}
+func (o *Options) portBook() *portBook { return fault.Apply(newPortBook(), portWrongs, o.Faults) }
+
+// What can be wrong with Service ranges, and with node-port ranges.
+type (
+	addressWrong fault.Edit[addressBook]
+	portWrong    fault.Edit[portBook]
+)
+
+// ofAddresses and ofPorts make a fault of bands one of the ranges of either kind.
+func ofAddresses(f *fault.Fault, edit func(*bandRules)) addressWrong {
+	return addressWrong{f, func(b *addressBook) { edit(&b.bandRules) }}
 }
 
-func portFaults(on fault.Set) bandFaults {
-	return bandFaults{
-		onePool:     on.On(fault.PortRangeOnePool),
-		lowerFirst:  on.On(fault.PortRangeLowerBandFirst),
-		lowerUnused: on.On(fault.PortRangeLowerUnused),
-		ascending:   on.On(fault.PortRangeAscending),
-		repeated:    on.On(fault.PortRangeRepeated),
-		givesTaken:  on.On(fault.PortRangeExhaustedGives),
-	}
+func ofPorts(f *fault.Fault, edit func(*bandRules)) portWrong {
+	return portWrong{f, func(b *portBook) { edit(&b.bandRules) }}
 }
 
-// faulty is what a range with bugs remembers.
-type faulty struct {
-	bandFaults
-	count  uint64 // of dynamic allocations
-	last   uint64 // the one before
-	inLow  bool   // the lower band has been used
-	wasOut bool   // the range has been full
-}
-
-// newFaulty returns nil where no bug is switched on.
-func newFaulty(f bandFaults) *faulty {
-	if f == (bandFaults{}) {
-		return nil
-	}
-	return &faulty{bandFaults: f}
-}
-
-// takeNext is the takeNext of bands, with bugs.
-func (f *faulty) takeNext(b *bands) (uint64, bool) {
-	f.count++
-	if f.repeated && f.count%8 == 0 {
-		return f.last, true
-	}
-	n, ok := f.pick(b)
-	if ok {
-		if !b.taken(n) {
-			b.take(n)
+// A book with faults is of one range: what a fault remembers, it remembers of that range.
+var addressWrongs = []addressWrong{
+	// How large the lower band is.
+	ofAddresses(fault.BandOffsetOneLess, offsetOf(func(offset, _, _ uint64) uint64 { return offset - min(offset, 1) })),
+	ofAddresses(fault.BandOffset255, offsetOf(func(offset, _, _ uint64) uint64 { return min(offset, 255) })),
+	ofAddresses(fault.BandOffsetCoarse, offsetOf(func(offset, _, _ uint64) uint64 {
+		switch {
+		case offset < 64:
+			return min(offset, 16)
+		case offset < 256:
+			return 64
 		}
-		f.last, f.inLow = n, n < b.offset
-	}
-	return n, ok
-}
+		return offset
+	})),
+	ofAddresses(fault.BandOffsetFromUsable, offsetOf(func(_, _, usable uint64) uint64 { return bandOffset(usable, 16, 16, 256) })),
+	ofAddresses(fault.BandOffsetNoMinimum, offsetOf(func(_, size, _ uint64) uint64 { return min(size/16, 256) })),
+	ofAddresses(fault.BandOffsetNoMaximum, offsetOf(func(_, size, _ uint64) uint64 { return bandOffset(size, 16, 16, math.MaxUint64) })),
+	ofAddresses(fault.OnePool, offsetOf(noOffset)),
 
-// pick chooses a number and leaves it free.
-func (f *faulty) pick(b *bands) (uint64, bool) {
-	upperSize := b.upper.size
-	switch {
-	case f.fullForever && f.wasOut:
-		return 0, false
-	case f.ignoresTaken && upperSize > 0:
-		return b.offset + b.random.Uint64N(upperSize), true
-	case f.stopsAtTaken && upperSize > 0:
-		n := b.offset + b.random.Uint64N(upperSize)
-		return n, !b.taken(n)
-	}
-	lower := (f.lowerFirst || f.lowerKept && f.inLow) && b.lower.free > 0
-	switch {
-	case b.upper.free > 0 && !lower:
-		return b.offset + f.free(b, &b.upper), true
-	case b.lower.free > 0 && !f.lowerUnused:
-		return f.free(b, &b.lower), true
-	case f.givesTaken && upperSize > 0:
-		return b.offset + b.random.Uint64N(upperSize), true
-	}
-	f.wasOut = true
-	return 0, false
-}
-
-// free chooses a free number of a band that has one.
-func (f *faulty) free(b *bands, p *pool) uint64 {
-	if f.ascending {
-		for n := range p.size {
-			if !p.taken(n) {
-				return n
+	// Which band is used.
+	ofAddresses(fault.LowerBandFirst, lowerFirst),
+	ofAddresses(fault.LowerBandUnused, lowerUnused),
+	ofAddresses(fault.LowerBandKept, func(r *bandRules) {
+		inLower := false // the address before was of the lower band
+		r.next.Wrap(func(right banding) banding {
+			return func(b *bands) *pool {
+				if inLower && b.lower.free > 0 {
+					return &b.lower
+				}
+				p := right(b)
+				inLower = p == &b.lower
+				return p
 			}
+		})
+	}),
+
+	// Which address is given.
+	ofAddresses(fault.DynamicAscending, ascending),
+	ofAddresses(fault.ClusterIPsInOrder, ascending),
+	ofAddresses(fault.DynamicIgnoresTaken, giveAnyOfUpper(func(b *bands, n uint64) bool {
+		b.take(n)
+		return true
+	})),
+	ofAddresses(fault.DynamicStopsAtTaken, giveAnyOfUpper((*bands).take)),
+	ofAddresses(fault.ExhaustedGivesTaken, givesTaken),
+	ofAddresses(fault.ExhaustedForever, func(r *bandRules) {
+		full := false
+		r.gives.Wrap(func(right giving) giving {
+			return func(b *bands) (n uint64, ok bool) {
+				if !full {
+					n, ok = right(b)
+					full = !ok
+				}
+				return n, ok
+			}
+		})
+	}),
+	ofAddresses(fault.DynamicRepeated, repeated),
+	{fault.DynamicOutOfRange, func(b *addressBook) {
+		b.inRange.Replace(func(a *addresses, n uint64) netip.Addr { return a.address(n + a.usable + 2) })
+	}},
+
+	// Which address can be chosen.
+	ofAddresses(fault.StaticOnlyLowerBand, func(r *bandRules) {
+		r.admits.Replace(func(b *bands, n uint64) bool { return b.offset == 0 || n < b.offset })
+	}),
+	ofAddresses(fault.StaticOnlyUpperBand, func(r *bandRules) {
+		r.admits.Replace(func(b *bands, n uint64) bool { return n >= b.offset || n == 0 })
+	}),
+	{fault.TenthAddressReserved, func(b *addressBook) {
+		b.atStart.Replace(func(b *bands) {
+			if b.free() >= 10 {
+				b.take(9)
+			}
+		})
+	}},
+
+	// Which addresses are usable.
+	usableOf(fault.TinyRangeUsable, func(prefix netip.Prefix, first netip.Addr, n uint64) (netip.Addr, uint64) {
+		if tiny(prefix) {
+			return prefix.Addr(), uint64(33 - prefix.Bits())
 		}
-	}
-	n := p.takeRandom(b.random)
-	p.release(n)
-	return n
+		return first, n
+	}),
+	usableOf(fault.LastAddressUnused, withoutLast),
+	usableOf(fault.IPv6LastReserved, func(prefix netip.Prefix, first netip.Addr, n uint64) (netip.Addr, uint64) {
+		if prefix.Addr().Is4() {
+			return first, n
+		}
+		return withoutLast(prefix, first, n)
+	}),
+	usableOf(fault.BroadcastUsable, func(prefix netip.Prefix, first netip.Addr, n uint64) (netip.Addr, uint64) {
+		if prefix.Addr().Is4() && !tiny(prefix) {
+			n++
+		}
+		return first, n
+	}),
+	usableOf(fault.NetworkUsable, func(prefix netip.Prefix, first netip.Addr, n uint64) (netip.Addr, uint64) {
+		if tiny(prefix) {
+			return first, n
+		}
+		return prefix.Addr(), n + 1
+	}),
+	usableOf(fault.RangeLimited, func(_ netip.Prefix, first netip.Addr, n uint64) (netip.Addr, uint64) { return first, min(n, 1<<16) }),
 }
 
-// faultyOffset is the band offset of a range, with bugs.
-func faultyOffset(size, usable uint64, faults fault.Set) uint64 {
-	offset := addressBandOffset(size)
-	switch {
-	case faults.On(fault.BandOffsetOneLess) && offset > 0:
-		return offset - 1
-	case faults.On(fault.BandOffset255):
-		return min(offset, 255)
-	case faults.On(fault.BandOffsetCoarse) && offset < 64:
-		return min(offset, 16)
-	case faults.On(fault.BandOffsetCoarse) && offset < 256:
-		return 64
-	case faults.On(fault.BandOffsetFromUsable):
-		return bandOffset(usable, 16, 16, 256)
-	case faults.On(fault.BandOffsetNoMinimum):
-		return min(size/16, 256)
-	case faults.On(fault.BandOffsetNoMaximum):
-		return bandOffset(size, 16, 16, math.MaxUint64)
-	}
-	return offset
+var portWrongs = []portWrong{
+	ofPorts(fault.PortRangeOnePool, offsetOf(noOffset)),
+	ofPorts(fault.PortRangeLowerBandFirst, lowerFirst),
+	ofPorts(fault.PortRangeLowerUnused, lowerUnused),
+	ofPorts(fault.PortRangeAscending, ascending),
+	ofPorts(fault.PortRangeExhaustedGives, givesTaken),
+	ofPorts(fault.PortRangeRepeated, repeated),
+	ofPorts(fault.PortRangeOnlyUpperBand, func(r *bandRules) {
+		r.admits.Replace(func(b *bands, n uint64) bool { return n >= b.offset })
+	}),
 }
 
-// faultyRange changes the first usable address of a range and how many there are.
-func faultyRange(prefix netip.Prefix, usable uint64, faults fault.Set) (netip.Addr, uint64) {
-	first, ipv4 := prefix.Addr().Next(), prefix.Addr().Is4()
-	tiny := ipv4 && prefix.Bits() > 30
-	switch {
-	case faults.On(fault.TinyRangeUsable) && tiny:
-		return prefix.Addr(), uint64(33 - prefix.Bits())
-	case tiny:
-	case faults.On(fault.LastAddressUnused), faults.On(fault.IPv6LastReserved) && !ipv4:
-		usable--
-	case faults.On(fault.BroadcastUsable) && ipv4:
-		usable++
-	case faults.On(fault.NetworkUsable):
-		return prefix.Addr(), usable + 1
-	case faults.On(fault.RangeLimited):
-		usable = min(usable, 1<<16)
+// offsetOf is a fault: the lower band has another size.
+func offsetOf(wrong func(offset, size, usable uint64) uint64) func(*bandRules) {
+	return func(r *bandRules) {
+		r.offset.Wrap(func(right dividing) dividing {
+			return func(size, usable uint64) uint64 { return wrong(right(size, usable), size, usable) }
+		})
 	}
-	return first, usable
 }
 
-// mayName reports whether a client can choose the usable address with this number; it differs from true only with bugs.
-func (a *addresses) mayName(n uint64) bool {
-	offset := a.bands.offset
-	switch {
-	case a.faults.On(fault.StaticOnlyLowerBand):
-		return offset == 0 || n < offset
-	case a.faults.On(fault.StaticOnlyUpperBand):
-		return n >= offset || n == 0
+func noOffset(_, _, _ uint64) uint64 { return 0 }
+
+func lowerFirst(r *bandRules) {
+	r.next.Wrap(func(right banding) banding {
+		return func(b *bands) *pool {
+			if b.lower.free > 0 {
+				return &b.lower
+			}
+			return right(b)
+		}
+	})
+}
+
+func lowerUnused(r *bandRules) {
+	r.next.Wrap(func(right banding) banding {
+		return func(b *bands) *pool {
+			if p := right(b); p != &b.lower {
+				return p
+			}
+			return nil
+		}
+	})
+}
+
+func ascending(r *bandRules) {
+	r.draw.Replace(func(_ *bands, p *pool) uint64 {
+		place := uint64(0)
+		for p.taken(place) {
+			place++
+		}
+		p.take(place)
+		return place
+	})
+}
+
+// giveAnyOfUpper is a fault: a number of the upper band is given without a look at whether it is free, if it suits.
+func giveAnyOfUpper(suits func(b *bands, n uint64) bool) func(*bandRules) {
+	return func(r *bandRules) {
+		r.gives.Wrap(func(right giving) giving {
+			return func(b *bands) (uint64, bool) {
+				if b.upper.size == 0 {
+					return right(b)
+				}
+				n := b.anyOfUpper()
+				return n, suits(b, n)
+			}
+		})
 	}
-	return true
+}
+
+func givesTaken(r *bandRules) {
+	r.gives.Wrap(func(right giving) giving {
+		return func(b *bands) (uint64, bool) {
+			n, ok := right(b)
+			if !ok && b.upper.size > 0 {
+				return b.anyOfUpper(), true
+			}
+			return n, ok
+		}
+	})
+}
+
+// anyOfUpper is a random number of the upper band, free or not.
+func (b *bands) anyOfUpper() uint64 { return b.offset + b.random.Uint64N(b.upper.size) }
+
+// repeated is a fault: every eighth number is the one before it.
+func repeated(r *bandRules) {
+	count, last := 0, uint64(0)
+	r.gives.Wrap(func(right giving) giving {
+		return func(b *bands) (uint64, bool) {
+			if count++; count%8 == 0 {
+				return last, true
+			}
+			n, ok := right(b)
+			if ok {
+				last = n
+			}
+			return n, ok
+		}
+	})
+}
+
+// usableOf is a fault: other addresses of a range are usable.
+func usableOf(f *fault.Fault, wrong func(prefix netip.Prefix, first netip.Addr, n uint64) (netip.Addr, uint64)) addressWrong {
+	return addressWrong{f, func(b *addressBook) {
+		b.usable.Wrap(func(right func(netip.Prefix, uint64) (netip.Addr, uint64)) func(netip.Prefix, uint64) (netip.Addr, uint64) {
+			return func(prefix netip.Prefix, size uint64) (netip.Addr, uint64) {
+				first, n := right(prefix, size)
+				return wrong(prefix, first, n)
+			}
+		})
+	}}
+}
+
+// tiny reports whether an IPv4 range has no usable address.
+func tiny(prefix netip.Prefix) bool { return prefix.Addr().Is4() && prefix.Bits() > 30 }
+
+func withoutLast(_ netip.Prefix, first netip.Addr, n uint64) (netip.Addr, uint64) {
+	return first, n - min(n, 1)
 }

@@ -3,15 +3,12 @@ package allocator
 import (
 	"fmt"
 	"sync"
-
-	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // Ports hands out the node ports of a range, in the same two bands as addresses (KEP-3668). A port is taken for all
 // protocols at once. All methods are safe for concurrent use.
 type Ports struct {
-	first, last   int
-	onlyUpperBand bool // a deliberate bug
+	first, last int
 
 	mu    sync.Mutex
 	bands bands
@@ -30,27 +27,20 @@ func NewPorts(first, last int, options Options) (*Ports, error) {
 		return nil, fmt.Errorf("node-port range %d-%d: ports are 1 to 65535, the first one first", first, last)
 	}
 	size := uint64(last - first + 1)
-	return &Ports{
-		first: first,
-		last:  last,
-
-		onlyUpperBand: options.Faults.On(fault.PortRangeOnlyUpperBand),
-		bands:         newBands(size, portBandOffset(size), uint64(first), options, portFaults(options.Faults)),
-	}, nil
+	book := options.portBook()
+	return &Ports{first: first, last: last, bands: newBands(size, size, uint64(first), options.Seed, &book.bandRules)}, nil
 }
 
 // Allocate takes the port that the caller chose. It returns ErrAllocated if it is taken and *PortNotInRangeError if it is
 // not in the range.
 func (p *Ports) Allocate(port int) error {
-	if port < p.first || port > p.last {
+	n := uint64(port - p.first)
+	if port < p.first || port > p.last || !p.bands.rules.admits.Do(&p.bands, n) {
 		return &PortNotInRangeError{First: p.first, Last: p.last}
-	}
-	if p.onlyUpperBand && port < p.first+int(p.bands.offset) {
-		return &PortNotInRangeError{First: p.first + int(p.bands.offset), Last: p.last}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if !p.bands.take(uint64(port - p.first)) {
+	if !p.bands.take(n) {
 		return ErrAllocated
 	}
 	return nil

@@ -99,18 +99,23 @@ func ruleFilesKnowNoFault(t *testing.T) {
 func fingerprint[B any](b *B) (prints []string) {
 	var walk func(v reflect.Value)
 	walk = func(v reflect.Value) {
-		if v.Kind() == reflect.Slice {
+		do := reflect.Value{}
+		if v.Kind() == reflect.Struct {
+			do = v.FieldByName("Do")
+		}
+		switch {
+		case do.IsValid():
+			prints = append(prints, fmt.Sprint(v.FieldByName("Name").String(), *(*uintptr)(unsafe.Pointer(do.UnsafeAddr()))))
+		case v.Kind() == reflect.Slice:
 			for i := range v.Len() {
 				walk(v.Index(i))
 			}
-			return
+		default: // a book, or a part of one
+			for i := range v.NumField() {
+				walk(v.Field(i))
+			}
 		}
-		do := v.FieldByName("Do")
-		prints = append(prints, fmt.Sprint(v.FieldByName("Name").String(), *(*uintptr)(unsafe.Pointer(do.UnsafeAddr()))))
 	}
-	v := reflect.ValueOf(b).Elem()
-	for i := range v.NumField() {
-		walk(v.Field(i))
-	}
+	walk(reflect.ValueOf(b).Elem())
 	return prints
 }
