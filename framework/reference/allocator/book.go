@@ -2,8 +2,6 @@ package allocator
 
 import (
 	"net/netip"
-	"slices"
-	"strings"
 
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -58,9 +56,10 @@ func newPortBook() *portBook {
 
 // Book returns the rules of both allocators with the requirements that they follow, sorted by name.
 func Book() []rule.Entry {
-	all := append(rule.Entries(newAddressBook()), rule.Entries(newPortBook())...)
-	slices.SortStableFunc(all, func(a, b rule.Entry) int { return strings.Compare(a.Name, b.Name) })
-	return all
+	return rule.Entries(struct {
+		addressBook
+		portBook
+	}{*newAddressBook(), *newPortBook()})
 }
 
 // Rules for Service ranges (document "Service ClusterIP allocation" and KEP-3070).
