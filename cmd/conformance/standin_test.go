@@ -10,6 +10,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -152,6 +153,9 @@ func (s *standIn) serve(w http.ResponseWriter, r *http.Request) error {
 		return s.command(w, r, namespace, strings.Split(parts[5], ":")[1], "/"+parts[7])
 	case resource == "pods" && r.Method == http.MethodPost && len(parts) == 5:
 		return s.start(w, r, namespace)
+	case resource == "pods" && r.Method == http.MethodPatch && len(parts) == 7 && parts[6] == "status":
+		s.server.ServeHTTP(w, r)
+		return s.followGates(r.Context(), namespace, parts[5])
 	}
 	s.server.ServeHTTP(w, r)
 	return nil
@@ -175,7 +179,7 @@ func (s *standIn) start(w http.ResponseWriter, r *http.Request, namespace string
 			}
 		}
 		p.Status.Phase, p.Status.PodIP, p.Status.PodIPs = corev1.PodRunning, "10.244.0.2", []corev1.PodIP{{IP: "10.244.0.2"}}
-		p.Status.Conditions = readiness(!config.Unready)
+		p.Status.Conditions = readiness(!config.Unready && len(p.Spec.ReadinessGates) == 0)
 		if _, err := s.admin.CoreV1().Pods(namespace).UpdateStatus(r.Context(), &p, metav1.UpdateOptions{}); err != nil {
 			return err
 		}
@@ -238,6 +242,26 @@ func (s *standIn) setReady(ctx context.Context, namespace, name string, ready bo
 		return err
 	}
 	p.Status.Conditions = readiness(ready)
+	_, err = s.admin.CoreV1().Pods(namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
+	return err
+}
+
+// followGates is what a kubelet does when a readiness gate of a pod changes.
+func (s *standIn) followGates(ctx context.Context, namespace, name string) error {
+	p, err := s.admin.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	ready := true
+	var conditions []corev1.PodCondition
+	for _, gate := range p.Spec.ReadinessGates {
+		i := slices.IndexFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == gate.ConditionType })
+		ready = ready && i >= 0 && p.Status.Conditions[i].Status == corev1.ConditionTrue
+		if i >= 0 {
+			conditions = append(conditions, p.Status.Conditions[i])
+		}
+	}
+	p.Status.Conditions = append(conditions, readiness(ready)...)
 	_, err = s.admin.CoreV1().Pods(namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
 	return err
 }

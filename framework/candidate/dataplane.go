@@ -112,6 +112,7 @@ type Pod struct {
 	// Unready pods start with a Ready condition that is false.
 	Unready bool `json:"unready,omitempty"`
 	// AnyName says that any pod with such labels and ports will do, under whatever name: StartPod may return one of the lent namespace that runs already.
+	// The readiness of such a pod cannot be set once it terminates.
 	AnyName bool `json:"anyName,omitempty"`
 	// HostNetwork pods have the addresses of their node.
 	HostNetwork bool `json:"hostNetwork,omitempty"`

@@ -38,6 +38,7 @@ type Network struct {
 	saidOf    map[route]string           // what clients are told of addresses that nobody has
 	exposed   map[string]bool            // virtual IPs that Services of the check have had
 	senders   map[candidate.PodName]bool // pods of the check that are there to send from
+	ending    map[candidate.PodName]bool // pods that the check has told to terminate
 	features  map[netip.Addr]string      // by which Services of the check have addresses
 	shots     *recorder                  // of a check with a timeline
 }
@@ -54,7 +55,7 @@ func newNetwork(cp *ControlPlane, plane candidate.DataPlane, what candidate.Desc
 	return &Network{
 		ControlPlane: cp, plane: plane, what: what, virtual: what.Has(spec.VirtualClock), patience: max(1, what.Patience),
 		addresses: slices.Clone(plane.ExternalAddresses()), lent: map[candidate.PodName]bool{}, exposed: map[string]bool{}, saidOf: map[route]string{}, steady: map[string]candidate.Pod{},
-		senders: map[candidate.PodName]bool{},
+		senders: map[candidate.PodName]bool{}, ending: map[candidate.PodName]bool{},
 	}
 }
 
@@ -181,9 +182,15 @@ func (n *Network) borrow(ctx context.Context, node string) candidate.Pod {
 	return lent
 }
 
-// SetReady makes the pod ready or unready.
+// SetReady makes the pod ready or unready. One that terminates must have been started under a name.
 func (n *Network) SetReady(ctx context.Context, pod candidate.Pod, ready bool) {
 	ginkgo.GinkgoHelper()
+	n.mu.Lock()
+	ending := n.ending[pod.PodName]
+	n.mu.Unlock()
+	if pod.AnyName && ending {
+		Abort("the check sets the readiness of pod %s, which terminates and may be lent: start it under a name", pod.PodName)
+	}
 	n.shots.changing()
 	mustOffer(n.plane.SetReady(ctx, pod.PodName, ready), "set the readiness of pod %s", pod.PodName)
 }
@@ -210,6 +217,9 @@ func (n *Network) Environment(ctx context.Context, pod candidate.Pod) map[string
 // Terminate begins the deletion of the pod; it goes on answering.
 func (n *Network) Terminate(ctx context.Context, pod candidate.Pod) {
 	ginkgo.GinkgoHelper()
+	n.mu.Lock()
+	n.ending[pod.PodName] = true
+	n.mu.Unlock()
 	n.shots.changing()
 	mustOffer(n.plane.Terminate(ctx, pod.PodName), "terminate pod %s", pod.PodName)
 }

@@ -134,7 +134,7 @@ func (c *Cluster) cleanNamespace(ctx context.Context, name string, pods []*pod) 
 		return err
 	}
 	for _, p := range pods {
-		if p.ready(ctx) != nil {
+		if p.readyAgain(ctx) != nil {
 			_ = p.remove(ctx) // what does not get ready is lent to nobody
 			continue
 		}
@@ -174,7 +174,7 @@ func (d *dataPlane) lendBackend(ctx context.Context, as candidate.Pod) (candidat
 		}
 		p, number, found := d.cluster.backends.pods.Take(key)
 		if !found {
-			p = &pod{Pod: as, cluster: d.cluster, lent: true}
+			p = &pod{Pod: as, cluster: d.cluster, readyBy: readyByGate, lent: true}
 			p.Name = fmt.Sprintf("backend-%s-%d", as.Node, number)
 			if err := d.pods.AddOwn(p.PodName, p); err != nil { // also while it starts, so that Release finds it
 				return candidate.Pod{}, err
@@ -207,19 +207,6 @@ func (p *pod) relabel(ctx context.Context, labels map[string]string) error {
 		return err
 	}
 	return candidate.Patch(ctx, p.cluster.client.CoreV1().Pods(p.Namespace), p.Name, types.JSONPatchType, string(value))
-}
-
-// ready waits until a pod that was made unready is ready again.
-func (p *pod) ready(ctx context.Context) error {
-	if !p.touched.Load() {
-		return nil
-	}
-	if err := p.agent.Ready(ctx, true); err != nil {
-		return err
-	}
-	_, err := p.wait(ctx, "be ready again", func(o *corev1.Pod) (bool, error) { return isReady(o), nil })
-	p.touched.Store(err != nil)
-	return err
 }
 
 // removeBackends deletes the namespaces that were lent, and what is in them.

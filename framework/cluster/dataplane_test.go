@@ -122,7 +122,7 @@ func TestNodesThatMayNotStayAreLeftOut(t *testing.T) {
 // TestPodsAreRestricted demands what the restricted pod security standard does.
 func TestPodsAreRestricted(t *testing.T) {
 	c := &Cluster{options: Options{AgentImage: "agent:1"}, runID: "run"}
-	o := c.podObject(&candidate.Pod{PodName: candidate.PodName{Namespace: "ns", Name: "p"}, Node: "n", Labels: map[string]string{"app": "x"}}, controlPort, "{}")
+	o := c.podObject(&pod{Pod: candidate.Pod{PodName: candidate.PodName{Namespace: "ns", Name: "p"}, Node: "n", Labels: map[string]string{"app": "x"}}}, controlPort, "{}")
 	container := o.Spec.Containers[0].SecurityContext
 	if !*o.Spec.SecurityContext.RunAsNonRoot || o.Spec.SecurityContext.SeccompProfile.Type != corev1.SeccompProfileTypeRuntimeDefault ||
 		*container.AllowPrivilegeEscalation || len(container.Capabilities.Drop) != 1 || container.Capabilities.Drop[0] != "ALL" || len(o.Spec.Volumes) != 0 {

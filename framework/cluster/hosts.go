@@ -56,7 +56,7 @@ func (c *Cluster) sharedAgent(ctx context.Context, key string, as candidate.Pod)
 	c.hosts.mu.Unlock()
 	s.once.Do(func() {
 		as.Namespace = c.hostNamespace()
-		p := &pod{Pod: as, cluster: c}
+		p := &pod{Pod: as, cluster: c, readyBy: readyAtStart}
 		err := c.ensureHostNamespace(ctx)
 		if err == nil {
 			err = p.start(ctx)

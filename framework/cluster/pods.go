@@ -18,7 +18,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/intstr"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/client-go/tools/cache"
@@ -45,6 +44,8 @@ type pod struct {
 	candidate.Pod
 	cluster *Cluster
 	agent   *agent.Client
+	// readyBy is what decides whether it is ready.
+	readyBy readyBy
 	// lent pods go on when the lease ends, unless they have ended; touched ones may be unready then.
 	lent           bool
 	ended, touched atomic.Bool
@@ -81,7 +82,7 @@ func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.
 				return candidate.Pod{}, err
 			}
 			name := candidate.PodName{Namespace: d.cluster.hostNamespace(), Name: fmt.Sprintf("%s-client-%d", node, number)}
-			p = &pod{Pod: candidate.Pod{PodName: name, Node: node, Ports: ports}, cluster: d.cluster}
+			p = &pod{Pod: candidate.Pod{PodName: name, Node: node, Ports: ports}, cluster: d.cluster, readyBy: readyAtStart}
 			if err := p.start(ctx); err != nil {
 				_ = p.remove(ctx) // the error that matters is the first one
 				return candidate.Pod{}, err
@@ -121,9 +122,14 @@ func (p *pod) start(ctx context.Context) error {
 		return err
 	}
 	p.agent = p.cluster.agentOf(p.PodName, port)
-	object := p.cluster.podObject(&p.Pod, port, string(config))
+	object := p.cluster.podObject(p, port, string(config))
 	if _, err := candidate.Create(ctx, p.cluster.client.CoreV1().Pods(p.Namespace), object); err != nil {
 		return fmt.Errorf("create pod %s: %w", p.PodName, err)
+	}
+	if p.readyBy == readyByGate { // the pod is ready once its agent has answered
+		if err := p.setGate(ctx, true); err != nil {
+			return err
+		}
 	}
 	started, err := p.wait(ctx, "run", func(o *corev1.Pod) (bool, error) {
 		for _, s := range o.Status.ContainerStatuses {
@@ -180,10 +186,6 @@ func (p *pod) answers(ctx context.Context) error {
 	}
 }
 
-func isReady(o *corev1.Pod) bool {
-	return slices.ContainsFunc(o.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue })
-}
-
 // wait waits until the Pod object is as demanded.
 func (p *pod) wait(ctx context.Context, what string, demanded func(*corev1.Pod) (bool, error)) (*corev1.Pod, error) {
 	pods := p.cluster.client.CoreV1().Pods(p.Namespace)
@@ -221,20 +223,17 @@ func (p *pod) wait(ctx context.Context, what string, demanded func(*corev1.Pod) 
 }
 
 // podObject is the Pod of an agent. It asks for nothing that the restricted pod security standard forbids, but for the host network where that is asked for.
-func (c *Cluster) podObject(as *candidate.Pod, port int, config string) *corev1.Pod {
+func (c *Cluster) podObject(as *pod, port int, config string) *corev1.Pod {
 	yes, no, grace := true, false, int64(orphanGracePeriod)
 	container := corev1.Container{
 		Name: "agent", Image: c.options.AgentImage, Args: []string{"agent"}, Command: []string{"/conformance"}, ImagePullPolicy: corev1.PullIfNotPresent,
 		TerminationMessagePolicy: corev1.TerminationMessageFallbackToLogsOnError,
 		Env:                      []corev1.EnvVar{{Name: agent.ConfigVariable, Value: config}},
-		ReadinessProbe: &corev1.Probe{
-			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: agent.PathReadyz, Port: intstr.FromInt(port)}},
-			PeriodSeconds: 1, FailureThreshold: 1, SuccessThreshold: 1, TimeoutSeconds: 5,
-		},
 		SecurityContext: &corev1.SecurityContext{
 			AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes, Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 		},
 	}
+	gates := as.readyBy.ask(&container, port)
 	for _, p := range as.Ports {
 		container.Ports = append(container.Ports, corev1.ContainerPort{Name: p.Name, Protocol: p.Protocol, ContainerPort: int32(p.Number)})
 	}
@@ -243,7 +242,7 @@ func (c *Cluster) podObject(as *candidate.Pod, port int, config string) *corev1.
 	}
 	links := !as.WithoutServiceLinks
 	labels := map[string]string{candidate.RunLabel: c.runID}
-	if as.AnyName {
+	if as.lent {
 		labels[lentLabel] = "true"
 	}
 	for k, v := range as.Labels {
@@ -252,7 +251,7 @@ func (c *Cluster) podObject(as *candidate.Pod, port int, config string) *corev1.
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: as.Name, Namespace: as.Namespace, Labels: labels},
 		Spec: corev1.PodSpec{
-			NodeName: as.Node, Containers: []corev1.Container{container}, HostNetwork: as.HostNetwork, Hostname: as.Hostname, Subdomain: as.Subdomain,
+			NodeName: as.Node, Containers: []corev1.Container{container}, ReadinessGates: gates, HostNetwork: as.HostNetwork, Hostname: as.Hostname, Subdomain: as.Subdomain,
 			EnableServiceLinks: &links, AutomountServiceAccountToken: &no, TerminationGracePeriodSeconds: &grace, RestartPolicy: corev1.RestartPolicyNever,
 			Tolerations:     []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 			SecurityContext: &corev1.PodSecurityContext{RunAsNonRoot: &yes, SeccompProfile: &corev1.SeccompProfile{Type: corev1.SeccompProfileTypeRuntimeDefault}},
@@ -276,30 +275,6 @@ func (c *Cluster) agentOf(name candidate.PodName, port int) *agent.Client {
 		}
 		return answer, nil
 	}}
-}
-
-// SetReady implements candidate.DataPlane: the agent fails its readiness probe, or passes it, and the kubelet notices.
-func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready bool) error {
-	p, err := d.pods.Own(name)
-	if err != nil {
-		return err
-	}
-	p.touched.Store(true)
-	if err := p.agent.Ready(ctx, ready); err != nil {
-		return err
-	}
-	_, err = p.wait(ctx, fmt.Sprintf("be ready: %t", ready), func(o *corev1.Pod) (bool, error) { return isReady(o) == ready, nil })
-	return err
-}
-
-// AnswerReadiness implements candidate.DataPlane.
-func (d *dataPlane) AnswerReadiness(ctx context.Context, name candidate.PodName, ready bool) error {
-	p, err := d.pods.Own(name)
-	if err != nil {
-		return err
-	}
-	p.touched.Store(true)
-	return p.agent.Ready(ctx, ready)
 }
 
 // Environment implements candidate.DataPlane: the agent tells its own.

@@ -245,7 +245,8 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 
 	check.It(spec.ProxyTerminatingConnectionsKept, "keeps the connections that it has", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
-			first := net.Backends(ctx, "app", net.Node(0))[0]
+			// Its readiness changes while it terminates, so it has a name.
+			first := net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: net.Name("app")}, Node: net.Node(0), Labels: map[string]string{"app": "app"}})
 			client := net.ClientPod(ctx, net.Node(1))
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			held := func(want check.Want) []check.Case {
