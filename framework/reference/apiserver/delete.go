@@ -132,9 +132,7 @@ func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool)
 	case namespaces:
 		s.emptyNamespace(marked.GetName())
 	case serviceCIDRs:
-		if !s.options.Faults.On(fault.ServiceCIDRDeletedGives) {
-			s.rules.Load().RemoveRange(marked.GetName())
-		}
+		s.cluster.leavingGivesNothing.Do(s, marked.GetName())
 		s.collectServiceCIDRs()
 	}
 	return e.view, false, nil

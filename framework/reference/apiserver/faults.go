@@ -3,6 +3,7 @@ package apiserver
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -14,14 +15,35 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // The deliberate bugs that take more than a condition. Where they are switched on, the code calls a function of this file;
 // without faults these functions change nothing.
+
+// Faults are the deliberate bugs that are switched on.
+type Faults = fault.Set
+
+// A wrong is a fault and what it changes in a book.
+type clusterWrong fault.Edit[clusterBook]
+
+func newClusterBookWith(on Faults) *clusterBook {
+	return fault.Apply(newClusterBook(), clusterWrongs, on)
+}
+
+// faultsOfRules are those that the rules of Services are started with. A server without health check node ports is one for which
+// no load balancer needs one.
+func (s *Server) faultsOfRules() Faults {
+	if !s.lacks(spec.FeatureHealthCheckNodePort) {
+		return s.options.Faults
+	}
+	faults := Faults{fault.HealthCheckNever: true}
+	maps.Copy(faults, s.options.Faults)
+	return faults
+}
 
 // faulty reports whether a fault is on and concerns the resource: faults are bugs of Services, everything else is sound.
 func (s *Server) faulty(res *resource, f *fault.Fault) bool {
@@ -350,35 +372,4 @@ func (s *Server) faultyDiscovery(list *metav1.APIResourceList) {
 			r.ShortNames, r.Categories = nil, nil
 		}
 	}
-}
-
-// faultyOpenAPIKeys are what the faults of the schema remove from it.
-var faultyOpenAPIKeys = map[*fault.Fault]string{
-	fault.OpenAPIWithoutKind:        "x-kubernetes-group-version-kind",
-	fault.OpenAPIWithoutIPMode:      "ipMode",
-	fault.OpenAPIWithoutField:       "healthCheckNodePort",
-	fault.OpenAPIWithoutRequired:    "required",
-	fault.OpenAPIWithoutListTypes:   "x-kubernetes-list-type",
-	fault.OpenAPIWithoutPatchKeys:   "x-kubernetes-patch-merge-key",
-	fault.OpenAPIWithoutEnumeration: "enum",
-	fault.OpenAPIWithoutDefaults:    "default",
-}
-
-// faultyOpenAPI changes a document of the schema.
-func (s *Server) faultyOpenAPI(gv schema.GroupVersion, data []byte) []byte {
-	for f := range s.options.Faults {
-		key, ok := faultyOpenAPIKeys[f]
-		if !ok || gv != services.groupVersion() {
-			continue
-		}
-		var document any
-		if err := json.Unmarshal(data, &document); err != nil { // it was made by us
-			continue
-		}
-		removeKeys(document, func(k string, _ any) bool { return k == key })
-		if changed, err := json.Marshal(document); err == nil {
-			data = changed
-		}
-	}
-	return data
 }

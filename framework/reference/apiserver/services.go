@@ -13,6 +13,8 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // serviceStrategy hands everything to service.Rules.
@@ -104,13 +106,13 @@ func (rq *request) proxy() error {
 
 const kubernetesServiceName = "kubernetes"
 
-// createKubernetesService creates the Service that every control plane creates for its own API server. It takes the first address
-// of the primary range.
+var kubernetesAddress = rule.New("kubernetes-address", func(primary netip.Prefix) netip.Addr {
+	return primary.Masked().Addr().Next()
+}, spec.AllocFirstAddressKubernetes)
+
+// createKubernetesService creates the Service that every control plane creates for its own API server.
 func (s *Server) createKubernetesService() error {
-	first := s.options.ServiceCIDRs[0].Masked().Addr().Next()
-	if s.options.Faults.On(fault.KubernetesNotOnFirst) {
-		first = first.Next()
-	}
+	first := s.cluster.kubernetesAddress.Do(s.options.ServiceCIDRs[0])
 	svc := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{
