@@ -23,7 +23,8 @@ const (
 func (s *Server) Another(gates map[string]bool) (*Server, error) {
 	options := s.options
 	options.Address = "127.0.0.1:0"
-	a := &Server{options: options, store: s.store, snapshots: s.snapshots, minor: s.minor, cluster: s.cluster, endpointRules: s.endpointRules}
+	a := &Server{options: options, store: s.store, snapshots: s.snapshots, minor: s.minor, endpointRules: s.endpointRules}
+	a.cluster, a.serviceBook, a.otherBook = s.cluster, s.serviceBook, s.otherBook
 	for _, gate := range slices.Sorted(maps.Keys(gates)) {
 		switch gate {
 		case strictIPGate:

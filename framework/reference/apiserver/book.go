@@ -1,16 +1,198 @@
 package apiserver
 
 import (
+	"net/http"
 	"net/netip"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/reference/service"
 )
+
+// The kinds of rules for requests.
+type (
+	// A negotiating rule chooses the encoding of the answer.
+	negotiating = func(r *http.Request, watch bool) (encoding, error)
+	// A reading rule reads an object. A *strictError comes with the object.
+	reading = func(s *Server, res *resource, decoder runtime.Decoder, data []byte) (object, error)
+	// An identifying rule compares an object with the URL.
+	identifying = func(rq *request, obj object) error
+	// A dry-running rule reports whether a request is a dry run, from whether the client asks for one.
+	dryRunning = func(asked bool) bool
+	// A making rule completes or refuses a new object.
+	making = func(s *Server, res *resource, obj object) error
+	// An accepting rule takes what a new object needs.
+	accepting = func(s *Server, res *resource, obj object, dryRun bool) (transaction, error)
+	// A changing rule completes or refuses obj, the successor of old.
+	changing = func(rq *request, obj, old object) error
+	// A storing rule stores the successor of an object.
+	storing = func(s *Server, res *resource, old *entry, obj object, writes []write) (*entry, error)
+	// A matching rule makes the filter of a request from its selectors.
+	matching = func(rq *request, options *internalversion.ListOptions) (func(object) bool, error)
+	// A continuing rule returns the state that a list was begun on, and the key after which it goes on.
+	continuing = func(rq *request, token string) (entries []*entry, version uint64, after string, err error)
+	// A noticing rule returns the event that a watch delivers of a change; no object if it delivers none. The selector matched before, or does now.
+	noticing = func(e *event, was, is bool) (watch.EventType, object)
+	// A modifying rule carries out a modification and answers.
+	modifying = func(rq *request, m modification) error
+	// A merging rule applies a patch to a document.
+	operating          = func(patch jsonpatch.Patch, document []byte) ([]byte, error)
+	merging            = func(document, patch []byte) ([]byte, error)
+	strategicalMerging = func(original, patch map[string]any, lookup strategicpatch.LookupPatchMeta) (map[string]any, error)
+	// An applying rule merges a configuration into a live object.
+	applying = func(application) (runtime.Object, error)
+)
+
+// requestBook is the rules for requests on the objects of one resource. It is read only once it is in use.
+type requestBook struct {
+	// Requests of any kind.
+	mediaNegotiated   rule.Rule[negotiating]
+	methodRefused     rule.Rule[func() error]
+	warningWritten    rule.Rule[func(text string) (string, error)]
+	warned            rule.Rule[func(s *Server, svc *corev1.Service, subresource string) []string]
+	serviceSeen       rule.Rule[func(s *Server, svc *corev1.Service) *corev1.Service]
+	noEndpointAnswers rule.Rule[func(name string) error]
+	discovered        rule.Rule[func(*resource) []metav1.APIResource]
+
+	// Parameters and bodies.
+	dryRunValue       rule.Rule[func(dryRun []string) field.ErrorList]
+	validationValue   rule.Rule[func(validation string) field.ErrorList]
+	validationDefault rule.Rule[func(validation string) string]
+	unknownRefused    rule.Rule[func(validation string) bool]
+	unknownWarnedOf   rule.Rule[func(validation string) bool]
+	mediaRead         rule.Rule[func(media string, accepted []string) (string, error)]
+	objectRead        rule.Rule[reading]
+	bodyRefused       rule.Rule[func(message string) error]
+	nameOfURL         rule.Rule[identifying]
+	namespaceOfURL    rule.Rule[identifying]
+
+	// Creates.
+	dryRunCreate   rule.Rule[dryRunning]
+	creates        []rule.Rule[making]
+	nameGenerated  rule.Rule[func(object)]
+	createAccepted rule.Rule[accepting]
+	nameUnique     rule.Rule[func(s *Server, res *resource, obj object, err error) (object, error)]
+	putCreates     rule.Rule[func(*request) bool]
+
+	// Updates and patches.
+	dryRunUpdate   rule.Rule[dryRunning]
+	changeOfLatest rule.Rule[func(rq *request, stored object) object]
+	updates        []rule.Rule[changing]
+	updateOwned    rule.Rule[func(s *Server, res *resource, old *entry, obj *object, subresource, manager string) error]
+	unchangedStays rule.Rule[func(obj, old object) bool]
+	changeStored   rule.Rule[storing]
+
+	// Patches and server-side apply.
+	patchApplied          rule.Rule[modifying]
+	operationsHaveValues  rule.Rule[func(jsonpatch.Patch) error]
+	operationsApplied     rule.Rule[operating]
+	mergeApplied          rule.Rule[merging]
+	strategicMerge        rule.Rule[func(p *patcher, old object) (object, error)]
+	strategicMergeApplied rule.Rule[strategicalMerging]
+	applyCreates          rule.Rule[func(*request) bool]
+	applyManagerNamed     rule.Rule[func(o *metav1.PatchOptions, patchType types.PatchType) field.ErrorList]
+	configurationRead     rule.Rule[func(data []byte) (map[string]any, error)]
+	configurationTyped    rule.Rule[func(*unstructured.Unstructured) error]
+	configurationApplied  rule.Rule[applying]
+
+	// Deletions.
+	dryRunDelete       rule.Rule[dryRunning]
+	dryRunDeleted      rule.Rule[func(s *Server, e *entry) object]
+	missingNotDeleted  rule.Rule[func(s *Server, res *resource, namespace, name string) (object, error)]
+	preconditionsMet   rule.Rule[func(res *resource, obj object, p *metav1.Preconditions) error]
+	nothingHolds       rule.Rule[func(object) bool]
+	deletionMarked     rule.Rule[func(s *Server, res *resource, e *entry, marked object) (*entry, error)]
+	collectionSelected rule.Rule[matching]
+	collectionDeleted  rule.Rule[func(rq *request, e *entry, options *metav1.DeleteOptions) (object, error)]
+
+	// Lists and watches.
+	fieldsSelectable   rule.Rule[func(res *resource, selector fields.Selector) (fields.Selector, error)]
+	listNamespace      rule.Rule[func(*request) string]
+	listSelected       rule.Rule[matching]
+	listContinued      rule.Rule[continuing]
+	watchBeginsWithAll rule.Rule[func(version uint64) bool]
+	watchFromVersion   rule.Rule[func(s *store, res *resource, version uint64) (uint64, error)]
+	changeSeen         rule.Rule[noticing]
+}
+
+func newRequestBook() *requestBook {
+	return &requestBook{
+		mediaNegotiated:   mediaNegotiated,
+		methodRefused:     methodRefused,
+		warningWritten:    warningWritten,
+		warned:            warned,
+		serviceSeen:       serviceSeen,
+		noEndpointAnswers: noEndpointAnswers,
+		discovered:        discovered,
+
+		dryRunValue:       dryRunValue,
+		validationValue:   validationValue,
+		validationDefault: validationDefault,
+		unknownRefused:    unknownRefused,
+		unknownWarnedOf:   unknownWarnedOf,
+		mediaRead:         mediaRead,
+		objectRead:        objectRead,
+		bodyRefused:       bodyRefused,
+		nameOfURL:         nameOfURL,
+		namespaceOfURL:    namespaceOfURL,
+
+		dryRunCreate:   dryRunCreate,
+		creates:        []rule.Rule[making]{versionUnset, systemMetadata, namespaceExists},
+		nameGenerated:  nameGenerated,
+		createAccepted: createAccepted,
+		nameUnique:     nameUnique,
+		putCreates:     putCreates,
+
+		dryRunUpdate:   dryRunUpdate,
+		changeOfLatest: changeOfLatest,
+		updates:        []rule.Rule[changing]{uidOfUpdate, versionCurrent, systemMetadataKept},
+		updateOwned:    updateOwned,
+		unchangedStays: unchangedStays,
+		changeStored:   changeStored,
+
+		patchApplied:          patchApplied,
+		operationsHaveValues:  operationsHaveValues,
+		operationsApplied:     operationsApplied,
+		mergeApplied:          mergeApplied,
+		strategicMerge:        strategicMerge,
+		strategicMergeApplied: strategicMergeApplied,
+		applyCreates:          applyCreates,
+		applyManagerNamed:     applyManagerNamed,
+		configurationRead:     configurationRead,
+		configurationTyped:    configurationTyped,
+		configurationApplied:  configurationApplied,
+
+		dryRunDelete:       dryRunDelete,
+		dryRunDeleted:      dryRunDeleted,
+		missingNotDeleted:  missingNotDeleted,
+		preconditionsMet:   preconditionsMet,
+		nothingHolds:       nothingHolds,
+		deletionMarked:     deletionMarked,
+		collectionSelected: collectionSelected,
+		collectionDeleted:  collectionDeleted,
+
+		fieldsSelectable:   fieldsSelectable,
+		listNamespace:      listNamespace,
+		listSelected:       listSelected,
+		listContinued:      listContinued,
+		watchBeginsWithAll: watchBeginsWithAll,
+		watchFromVersion:   watchFromVersion,
+		changeSeen:         changeSeen,
+	}
+}
 
 // The kinds of rules of a control plane.
 type (
@@ -78,4 +260,9 @@ func newClusterBook() *clusterBook {
 }
 
 // Book returns the rules of the API server with the requirements that they follow, sorted by name.
-func Book() []rule.Entry { return rule.Entries(newClusterBook()) }
+func Book() []rule.Entry {
+	return rule.Entries(struct {
+		requestBook
+		clusterBook
+	}{*newRequestBook(), *newClusterBook()})
+}

@@ -15,9 +15,6 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/service"
 )
 
-// What can be wrong with a control plane besides its answers to requests.
-var clusterWrongs = slices.Concat(startFaults, cidrFaults, ipAddressFaults, schemaFaults)
-
 // What can be wrong when a server starts, and with the controllers.
 var startFaults = []clusterWrong{
 	{fault.RestartForgets, func(b *clusterBook) { b.recordRestored.Off() }},

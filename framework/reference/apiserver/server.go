@@ -69,6 +69,8 @@ type Server struct {
 	rules   atomic.Pointer[service.Rules]
 
 	cluster *clusterBook
+	// serviceBook is the rules for requests on Services, otherBook those for all other requests.
+	serviceBook, otherBook *requestBook
 
 	endpointRules *controller.Rules
 
@@ -112,7 +114,8 @@ func New(options Options) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: options, store: newStore(), snapshots: &snapshots{}, minor: minor, cluster: newClusterBookWith(options.Faults), endpointRules: controller.New(options.Faults)}
+	s := &Server{options: options, store: newStore(), snapshots: &snapshots{}, minor: minor, endpointRules: controller.New(options.Faults)}
+	s.loadBooks()
 	if options.TLS {
 		if s.tls, err = newServerTLS(options.Address); err != nil {
 			return nil, err
@@ -143,6 +146,14 @@ func MinorVersion(version string) (int, error) {
 		return 0, fmt.Errorf("the reference does not know the rules of Kubernetes %s: it follows v1.%d to v1.%d", version, OldestMinor, NewestMinor)
 	}
 	return v.Minor, nil
+}
+
+// book returns the rules for requests on a resource.
+func (s *Server) book(res *resource) *requestBook {
+	if res == services {
+		return s.serviceBook
+	}
+	return s.otherBook
 }
 
 // loadRules makes the rules anew and gives them everything that the store knows: what a real API server does when it starts.
