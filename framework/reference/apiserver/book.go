@@ -26,6 +26,12 @@ import (
 type (
 	// A negotiating rule chooses the encoding of the answer.
 	negotiating = func(r *http.Request, watch bool) (encoding, error)
+	// A warning rule returns what a client is told of a Service that it wrote, or of a subresource.
+	warning = func(s *Server, svc *corev1.Service, subresource string) []string
+	// A seeing rule returns a Service as readers see it.
+	seeing = func(s *Server, svc *corev1.Service) *corev1.Service
+	// A discovering rule returns what discovery says of a resource and its subresources.
+	discovering = func(*resource) []metav1.APIResource
 	// A reading rule reads an object. A *strictError comes with the object.
 	reading = func(s *Server, res *resource, decoder runtime.Decoder, data []byte) (object, error)
 	// An identifying rule compares an object with the URL.
@@ -38,22 +44,30 @@ type (
 	accepting = func(s *Server, res *resource, obj object, dryRun bool) (transaction, error)
 	// A changing rule completes or refuses obj, the successor of old.
 	changing = func(rq *request, obj, old object) error
+	// A conflicting rule answers a create that the store has refused.
+	conflicting = func(s *Server, res *resource, obj object, err error) (object, error)
 	// A storing rule stores the successor of an object.
 	storing = func(s *Server, res *resource, old *entry, obj object, writes []write) (*entry, error)
 	// A matching rule makes the filter of a request from its selectors.
 	matching = func(rq *request, options *internalversion.ListOptions) (func(object) bool, error)
+	// A selecting rule returns the field selector that a request may have.
+	selecting = func(res *resource, selector fields.Selector) (fields.Selector, error)
 	// A continuing rule returns the state that a list was begun on, and the key after which it goes on.
 	continuing = func(rq *request, token string) (entries []*entry, version uint64, after string, err error)
-	// A noticing rule returns the event that a watch delivers of a change; no object if it delivers none. The selector matched before, or does now.
+	// A noticing rule returns what a watch delivers of a change, no object if nothing. The selector matched before, and does now, or not.
 	noticing = func(e *event, was, is bool) (watch.EventType, object)
-	// A modifying rule carries out a modification and answers.
+	// A modifying rule carries out a modification, and answers.
 	modifying = func(rq *request, m modification) error
-	// A merging rule applies a patch to a document.
-	operating          = func(patch jsonpatch.Patch, document []byte) ([]byte, error)
-	merging            = func(document, patch []byte) ([]byte, error)
-	strategicalMerging = func(original, patch map[string]any, lookup strategicpatch.LookupPatchMeta) (map[string]any, error)
+	// These rules apply a patch of one type to a document.
+	operating        = func(patch jsonpatch.Patch, document []byte) ([]byte, error)
+	merging          = func(document, patch []byte) ([]byte, error)
+	strategicMerging = func(document, patch map[string]any, lookup strategicpatch.LookupPatchMeta) (map[string]any, error)
 	// An applying rule merges a configuration into a live object.
 	applying = func(application) (runtime.Object, error)
+	// A marking rule stores an object as one that is being deleted.
+	marking = func(s *Server, res *resource, e *entry, marked object) (*entry, error)
+	// A deleting rule deletes one object of a collection.
+	deleting = func(rq *request, e *entry, options *metav1.DeleteOptions) (object, error)
 )
 
 // requestBook is the rules for requests on the objects of one resource. It is read only once it is in use.
@@ -62,10 +76,10 @@ type requestBook struct {
 	mediaNegotiated   rule.Rule[negotiating]
 	methodRefused     rule.Rule[func() error]
 	warningWritten    rule.Rule[func(text string) (string, error)]
-	warned            rule.Rule[func(s *Server, svc *corev1.Service, subresource string) []string]
-	serviceSeen       rule.Rule[func(s *Server, svc *corev1.Service) *corev1.Service]
+	warned            rule.Rule[warning]
+	serviceSeen       rule.Rule[seeing]
 	noEndpointAnswers rule.Rule[func(name string) error]
-	discovered        rule.Rule[func(*resource) []metav1.APIResource]
+	discovered        rule.Rule[discovering]
 
 	// Parameters and bodies.
 	dryRunValue       rule.Rule[func(dryRun []string) field.ErrorList]
@@ -84,11 +98,12 @@ type requestBook struct {
 	creates        []rule.Rule[making]
 	nameGenerated  rule.Rule[func(object)]
 	createAccepted rule.Rule[accepting]
-	nameUnique     rule.Rule[func(s *Server, res *resource, obj object, err error) (object, error)]
+	nameUnique     rule.Rule[conflicting]
 	putCreates     rule.Rule[func(*request) bool]
 
 	// Updates and patches.
 	dryRunUpdate   rule.Rule[dryRunning]
+	putReplaces    rule.Rule[func(sent, old object) object]
 	changeOfLatest rule.Rule[func(rq *request, stored object) object]
 	updates        []rule.Rule[changing]
 	updateOwned    rule.Rule[func(s *Server, res *resource, old *entry, obj *object, subresource, manager string) error]
@@ -101,7 +116,7 @@ type requestBook struct {
 	operationsApplied     rule.Rule[operating]
 	mergeApplied          rule.Rule[merging]
 	strategicMerge        rule.Rule[func(p *patcher, old object) (object, error)]
-	strategicMergeApplied rule.Rule[strategicalMerging]
+	strategicMergeApplied rule.Rule[strategicMerging]
 	applyCreates          rule.Rule[func(*request) bool]
 	applyManagerNamed     rule.Rule[func(o *metav1.PatchOptions, patchType types.PatchType) field.ErrorList]
 	configurationRead     rule.Rule[func(data []byte) (map[string]any, error)]
@@ -114,12 +129,12 @@ type requestBook struct {
 	missingNotDeleted  rule.Rule[func(s *Server, res *resource, namespace, name string) (object, error)]
 	preconditionsMet   rule.Rule[func(res *resource, obj object, p *metav1.Preconditions) error]
 	nothingHolds       rule.Rule[func(object) bool]
-	deletionMarked     rule.Rule[func(s *Server, res *resource, e *entry, marked object) (*entry, error)]
+	deletionMarked     rule.Rule[marking]
 	collectionSelected rule.Rule[matching]
-	collectionDeleted  rule.Rule[func(rq *request, e *entry, options *metav1.DeleteOptions) (object, error)]
+	collectionDeleted  rule.Rule[deleting]
 
 	// Lists and watches.
-	fieldsSelectable   rule.Rule[func(res *resource, selector fields.Selector) (fields.Selector, error)]
+	fieldsSelectable   rule.Rule[selecting]
 	listNamespace      rule.Rule[func(*request) string]
 	listSelected       rule.Rule[matching]
 	listContinued      rule.Rule[continuing]
@@ -157,6 +172,7 @@ func newRequestBook() *requestBook {
 		putCreates:     putCreates,
 
 		dryRunUpdate:   dryRunUpdate,
+		putReplaces:    putReplaces,
 		changeOfLatest: changeOfLatest,
 		updates:        []rule.Rule[changing]{uidOfUpdate, versionCurrent, systemMetadataKept},
 		updateOwned:    updateOwned,

@@ -45,7 +45,7 @@ func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
 		return nil, err
 	}
 	others := *options
-	others.DryRun = nil
+	others.DryRun = nil // there is a rule for it
 	errs := append(rq.book.dryRunValue.Do(options.DryRun), metav1validation.ValidateDeleteOptions(&others)...)
 	return options, invalidOptions("DeleteOptions", errs)
 }

@@ -133,10 +133,10 @@ func patched(change func(obj, old object)) func(*requestBook) {
 // strategic is a fault: another strategic merge patch is applied.
 func strategic(change func(patch map[string]any)) func(*requestBook) {
 	return func(b *requestBook) {
-		b.strategicMergeApplied.Wrap(func(right strategicalMerging) strategicalMerging {
-			return func(original, patch map[string]any, lookup strategicpatch.LookupPatchMeta) (map[string]any, error) {
+		b.strategicMergeApplied.Wrap(func(right strategicMerging) strategicMerging {
+			return func(document, patch map[string]any, lookup strategicpatch.LookupPatchMeta) (map[string]any, error) {
 				change(patch)
-				return right(original, patch, lookup)
+				return right(document, patch, lookup)
 			}
 		})
 	}

@@ -20,13 +20,13 @@ var listFaults = []requestWrong{
 		})
 	}},
 	{fault.ListLabelsIgnored, func(b *requestBook) {
-		b.listSelected.Wrap(selecting(func(options *internalversion.ListOptions) { options.LabelSelector = nil }))
+		b.listSelected.Wrap(selectedBy(func(options *internalversion.ListOptions) { options.LabelSelector = nil }))
 	}},
 	{fault.ListFieldsIgnored, func(b *requestBook) {
-		b.listSelected.Wrap(selecting(func(options *internalversion.ListOptions) { options.FieldSelector = nil }))
+		b.listSelected.Wrap(selectedBy(func(options *internalversion.ListOptions) { options.FieldSelector = nil }))
 	}},
 	{fault.ListFieldsTolerated, func(b *requestBook) {
-		b.fieldsSelectable.Wrap(func(right func(*resource, fields.Selector) (fields.Selector, error)) func(*resource, fields.Selector) (fields.Selector, error) {
+		b.fieldsSelectable.Wrap(func(right selecting) selecting {
 			return func(res *resource, selector fields.Selector) (fields.Selector, error) {
 				selector, err := right(res, selector)
 				if err != nil {
@@ -60,8 +60,8 @@ var listFaults = []requestWrong{
 	}},
 }
 
-// selecting wraps a matching rule: other selectors are asked for.
-func selecting(change func(*internalversion.ListOptions)) func(matching) matching {
+// selectedBy wraps a matching rule: other selectors are asked for.
+func selectedBy(change func(*internalversion.ListOptions)) func(matching) matching {
 	return func(right matching) matching {
 		return func(rq *request, options *internalversion.ListOptions) (func(object) bool, error) {
 			change(options)

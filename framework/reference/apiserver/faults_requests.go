@@ -63,14 +63,14 @@ var answerFaults = []requestWrong{
 		})
 	}},
 	{fault.WarningAlways, func(b *requestBook) {
-		b.warned.Wrap(func(right func(*Server, *corev1.Service, string) []string) func(*Server, *corev1.Service, string) []string {
+		b.warned.Wrap(func(right warning) warning {
 			return func(s *Server, svc *corev1.Service, subresource string) []string {
 				return append(right(s, svc, subresource), "this Service was written")
 			}
 		})
 	}},
 	{fault.ManagedFieldsHidden, func(b *requestBook) {
-		b.serviceSeen.Wrap(func(right func(*Server, *corev1.Service) *corev1.Service) func(*Server, *corev1.Service) *corev1.Service {
+		b.serviceSeen.Wrap(func(right seeing) seeing {
 			return func(s *Server, svc *corev1.Service) *corev1.Service {
 				seen := right(s, svc).DeepCopy()
 				seen.ManagedFields = nil
@@ -109,7 +109,7 @@ func negotiated(change func(r *http.Request, e encoding) (encoding, error)) func
 // discover is a fault: discovery says something else of Services.
 func discover(change func([]metav1.APIResource) []metav1.APIResource) func(*requestBook) {
 	return func(b *requestBook) {
-		b.discovered.Wrap(func(right func(*resource) []metav1.APIResource) func(*resource) []metav1.APIResource {
+		b.discovered.Wrap(func(right discovering) discovering {
 			return func(res *resource) []metav1.APIResource { return change(right(res)) }
 		})
 	}

@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"net/http"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -67,7 +66,7 @@ var createFaults = []requestWrong{
 		})
 	}},
 	{fault.CreateIdempotent, func(b *requestBook) {
-		b.nameUnique.Wrap(func(right func(*Server, *resource, object, error) (object, error)) func(*Server, *resource, object, error) (object, error) {
+		b.nameUnique.Wrap(func(right conflicting) conflicting {
 			return func(s *Server, res *resource, obj object, err error) (object, error) {
 				if existing := s.store.get(res, obj.GetNamespace(), obj.GetName()); existing != nil {
 					return existing.view, nil
@@ -140,18 +139,20 @@ var changeFaults = []requestWrong{
 			return nil
 		})
 	}},
-	{fault.UpdateMerges, changed(func(rq *request, obj, old object) {
-		if rq.r.Method != http.MethodPut {
-			return
-		}
-		svc, was := obj.(*corev1.Service), old.(*corev1.Service)
-		if len(svc.Spec.Selector) == 0 {
-			svc.Spec.Selector = was.Spec.Selector
-		}
-		if len(svc.Spec.ExternalIPs) == 0 {
-			svc.Spec.ExternalIPs = was.Spec.ExternalIPs
-		}
-	})},
+	{fault.UpdateMerges, func(b *requestBook) {
+		b.putReplaces.Wrap(func(right func(sent, old object) object) func(sent, old object) object {
+			return func(sent, old object) object {
+				svc := right(sent, old).(*corev1.Service)
+				if was, ok := old.(*corev1.Service); ok && len(svc.Spec.Selector) == 0 {
+					svc.Spec.Selector = was.Spec.Selector
+				}
+				if was, ok := old.(*corev1.Service); ok && len(svc.Spec.ExternalIPs) == 0 {
+					svc.Spec.ExternalIPs = was.Spec.ExternalIPs
+				}
+				return svc
+			}
+		})
+	}},
 }
 
 // changed is a fault: something of the successor of an object is changed first.
@@ -187,7 +188,7 @@ var deleteFaults = []requestWrong{
 	{fault.PreconditionsIgnored, func(b *requestBook) { b.preconditionsMet.Off() }},
 	{fault.FinalizersIgnored, func(b *requestBook) { b.nothingHolds.Replace(func(object) bool { return true }) }},
 	{fault.NodePortFreedEarly, func(b *requestBook) {
-		b.deletionMarked.Wrap(func(right func(*Server, *resource, *entry, object) (*entry, error)) func(*Server, *resource, *entry, object) (*entry, error) {
+		b.deletionMarked.Wrap(func(right marking) marking {
 			return func(s *Server, res *resource, e *entry, marked object) (*entry, error) {
 				updated, err := right(s, res, e, marked)
 				if err == nil {
@@ -198,10 +199,10 @@ var deleteFaults = []requestWrong{
 		})
 	}},
 	{fault.CollectionUnselected, func(b *requestBook) {
-		b.collectionSelected.Wrap(selecting(func(options *internalversion.ListOptions) { options.LabelSelector, options.FieldSelector = nil, nil }))
+		b.collectionSelected.Wrap(selectedBy(func(options *internalversion.ListOptions) { options.LabelSelector, options.FieldSelector = nil, nil }))
 	}},
 	{fault.CollectionLeaks, func(b *requestBook) {
-		b.collectionDeleted.Wrap(func(right func(*request, *entry, *metav1.DeleteOptions) (object, error)) func(*request, *entry, *metav1.DeleteOptions) (object, error) {
+		b.collectionDeleted.Wrap(func(right deleting) deleting {
 			return func(rq *request, e *entry, options *metav1.DeleteOptions) (object, error) {
 				obj, err := right(rq, e, options)
 				if err != nil {

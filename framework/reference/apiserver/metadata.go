@@ -86,7 +86,7 @@ var (
 
 // Rules for the metadata of a changed object.
 var (
-	// That of a patch is compared with the other metadata.
+	// The uid in a patch is compared with the rest of the metadata, by the rules of the resource.
 	uidOfUpdate = rule.New("uid-of-update", func(rq *request, obj, old object) error {
 		if uid := obj.GetUID(); uid != "" && rq.r.Method == http.MethodPut {
 			return checkPreconditions(rq.resource, old, &uid, nil)

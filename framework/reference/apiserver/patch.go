@@ -72,21 +72,19 @@ func (rq *request) patch() error {
 	return rq.book.patchApplied.Do(rq, m)
 }
 
-// Rules for patches. Those for the libraries say what of them is a requirement.
+// Rules for patches. Libraries know how patches are merged.
 var (
 	patchApplied = rule.New("patch-applied", (*request).modify, spec.APIPatchValidation, spec.APIPatchMalformed)
 
 	operationsHaveValues = rule.New("json-patch-values", checkOperations, spec.APIJSONPatchValue)
 
-	operationsApplied = rule.New("json-patch", applyOperations, spec.APIJSONPatch, spec.APIJSONPatchAtomic, spec.APIJSONPatchSameNumber)
+	operationsApplied = rule.New("json-patch-applied", applyOperations, spec.APIJSONPatch, spec.APIJSONPatchAtomic, spec.APIJSONPatchSameNumber)
 
-	mergeApplied = rule.New("merge-patch", jsonpatch.MergePatch, spec.APIMergePatch, spec.APIMergePatchSameNumber)
+	mergeApplied = rule.New("merge-patch-applied", jsonpatch.MergePatch, spec.APIMergePatch, spec.APIMergePatchSameNumber)
 
 	strategicMerge = rule.New("strategic-merge-patch", (*patcher).strategicMergePatch, spec.APIStrategicMergePorts, spec.APIStrategicMergeSameNumber)
 
-	strategicMergeApplied = rule.New("strategic-merge-directives", func(original, patch map[string]any, lookup strategicpatch.LookupPatchMeta) (map[string]any, error) {
-		return strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(original, patch, lookup)
-	}, spec.APIStrategicMergePorts, spec.APIStrategicMergeMap)
+	strategicMergeApplied = rule.New("strategic-merge-patch-applied", strategicMergeDocument, spec.APIStrategicMergePorts, spec.APIStrategicMergeMap)
 )
 
 // Rules for server-side apply.
@@ -114,7 +112,7 @@ var (
 		return err
 	}, spec.APIApplyPortDuplicate)
 
-	configurationApplied = rule.New("apply-configuration", func(a application) (runtime.Object, error) {
+	configurationApplied = rule.New("apply-configuration-merged", func(a application) (runtime.Object, error) {
 		return a.fields.Apply(a.live, a.configuration, a.manager, a.force)
 	}, spec.APIApplyManagedFields, spec.APIApplyConflict, spec.APIApplyForce, spec.APIApplyShared, spec.APIApplyRemovesOwn, spec.APIApplyUpdateConflict,
 		spec.APIApplyAtomicLists, spec.APIApplyPortKeys, spec.APIApplyPortProtocolDefault, spec.APIApplyConditionsKeys)
@@ -299,6 +297,10 @@ func (p *patcher) strategicMergePatch(old object) (object, error) {
 	obj.GetObjectKind().SetGroupVersionKind(p.rq.resource.gvk) // which a patch cannot change
 	p.rq.resource.strategy.defaults(p.rq.server, obj)
 	return obj, p.strictProblems(strict)
+}
+
+func strategicMergeDocument(document, patch map[string]any, lookup strategicpatch.LookupPatchMeta) (map[string]any, error) {
+	return strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(document, patch, lookup)
 }
 
 func strategicPatchError(err error) error {

@@ -114,7 +114,7 @@ var (
 	}, spec.APIPUTCreates, spec.APIStatusNotCreated)
 )
 
-// asked is whether a request is a dry run: if the client asks for one.
+// asked says that a request is a dry run if the client asks for one.
 func asked(dryRun bool) bool { return dryRun }
 
 // viewer returns how readers see the objects of a resource.
@@ -138,7 +138,7 @@ func (rq *request) put() error {
 	return rq.modify(modification{
 		options: options,
 		create:  rq.book.putCreates.Do(rq),
-		next:    func(object) (object, error) { return sent.DeepCopyObject().(object), nil },
+		next:    func(old object) (object, error) { return rq.book.putReplaces.Do(sent, old), nil },
 	})
 }
 
@@ -236,6 +236,9 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 var (
 	dryRunUpdate = rule.New("dry-run-update", asked, spec.APIDryRunUpdate, spec.APIDryRunSilent, spec.AllocDryRunUpdateKeepsNothing)
 
+	putReplaces = rule.New("put-replaces", func(sent, _ object) object { return sent.DeepCopyObject().(object) }, spec.APIUpdateReplaces)
+
+	// Of several patches at a time, each starts from what the one before it has stored.
 	changeOfLatest = rule.New("change-of-latest", func(_ *request, stored object) object { return stored }, spec.APIConcurrentPatches)
 
 	unchangedStays = rule.New("unchanged-stays", func(obj, old object) bool {
