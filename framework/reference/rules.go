@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
+	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/reference/dns"
 	"github.com/service-conformance/conformance/framework/reference/endpoints"
 	"github.com/service-conformance/conformance/framework/reference/kubelet"
@@ -14,7 +15,7 @@ import (
 
 // Rules returns the rules of all books of the reference with the requirements that they follow, sorted by name.
 func Rules() []rule.Entry {
-	all := slices.Concat(allocator.Book(), dns.Book(), endpoints.Book(), kubelet.Book(), service.Book())
+	all := slices.Concat(allocator.Book(), apiserver.Book(), dns.Book(), endpoints.Book(), kubelet.Book(), service.Book())
 	slices.SortStableFunc(all, func(a, b rule.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

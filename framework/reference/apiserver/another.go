@@ -5,8 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/reference/service"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Feature gates of Kubernetes that a second server may be started with.
@@ -23,6 +24,7 @@ func (s *Server) Another(gates map[string]bool) (*Server, error) {
 	options := s.options
 	options.Address = "127.0.0.1:0"
 	a := &Server{options: options, store: s.store, snapshots: s.snapshots, minor: s.minor, endpointRules: s.endpointRules}
+	a.cluster, a.serviceBook, a.otherBook = s.cluster, s.serviceBook, s.otherBook
 	for _, gate := range slices.Sorted(maps.Keys(gates)) {
 		switch gate {
 		case strictIPGate:
@@ -40,21 +42,17 @@ func (s *Server) Another(gates map[string]bool) (*Server, error) {
 	}
 	s.shared.Store(true)
 	a.shared.Store(true)
-	config := a.rulesConfig()
-	_, otherRecord := gates[ipAddressGate]
-	if !options.Faults.On(fault.SecondServerOwnRecord) && (!otherRecord || !options.Faults.On(fault.BitmapNotShared)) {
-		config.Beside = s.rules.Load()
-	}
-	rules, err := service.New(config)
+	rules, err := s.cluster.recordShared.Do(s, a, gates)
 	if err != nil {
 		return nil, err
 	}
-	if config.Beside == nil {
-		if err := a.restore(rules); err != nil {
-			return nil, err
-		}
-	}
 	a.rules.Store(rules)
-	a.repairByBug()
 	return a, nil
 }
+
+// All API servers of a cluster know what is in use, whatever they keep it in, and none frees what a Service has.
+var recordShared = rule.New("record-shared", func(s, another *Server, _ map[string]bool) (*service.Rules, error) {
+	config := another.rulesConfig()
+	config.Beside = s.rules.Load()
+	return service.New(config)
+}, spec.AllocRecordShared, spec.AllocNodePortRecordShared, spec.AllocRecordMigrates, spec.AllocRepairKeepsUsed)

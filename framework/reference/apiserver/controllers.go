@@ -9,7 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	controller "github.com/service-conformance/conformance/framework/reference/endpoints"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // The endpoint controllers run inside the request that changes what they look at, before its answer goes out: whoever has been
@@ -109,10 +110,8 @@ func (s *Server) control(res *resource, was, is object) {
 		if before != nil && after != nil && !controller.Concerns(before, after) {
 			return
 		}
-		everywhere := s.options.Faults.On(fault.SelectorAllNamespaces)
-		s.controlServices(s.podNamespace(namespace), func(svc *corev1.Service) bool {
-			return everywhere || before != nil && s.endpointRules.Selects(svc, before) ||
-				after != nil && s.endpointRules.Selects(svc, after)
+		s.controlServices(s.cluster.podsInReach.Do(namespace), func(svc *corev1.Service) bool {
+			return before != nil && s.endpointRules.Selects(svc, before) || after != nil && s.endpointRules.Selects(svc, after)
 		})
 	case nodes:
 		before, _ := was.(*corev1.Node)
@@ -153,7 +152,7 @@ func (s *Server) controlService(namespace, name string) {
 	if e := s.store.get(endpoints, namespace, name); e != nil {
 		state.Endpoints = e.stored.(*corev1.Endpoints)
 	}
-	near, _ := s.store.list(pods, s.podNamespace(namespace))
+	near, _ := s.store.list(pods, s.cluster.podsInReach.Do(namespace))
 	for _, e := range near {
 		state.Pods = append(state.Pods, e.stored.(*corev1.Pod))
 	}
@@ -181,13 +180,8 @@ func (s *Server) controlService(namespace, name string) {
 	}
 }
 
-// podNamespace is where the pods are that a Service of the namespace may select.
-func (s *Server) podNamespace(namespace string) string {
-	if s.options.Faults.On(fault.SelectorAllNamespaces) {
-		return ""
-	}
-	return namespace
-}
+// The pods that a Service may select are those of its namespace.
+var podsInReach = rule.New("pods-in-reach", func(namespace string) string { return namespace }, spec.ProxySelectorAllLabels)
 
 // slicesOf are the EndpointSlices that say that they belong to the Service or are owned by it.
 func (s *Server) slicesOf(svc *corev1.Service) (slices []*discoveryv1.EndpointSlice) {

@@ -14,7 +14,8 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // deleteOptions reads the options of a deletion from the body or, where there is none, from the query.
@@ -43,7 +44,10 @@ func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
 	} else if err := rq.query(options); err != nil {
 		return nil, err
 	}
-	return options, invalidOptions("DeleteOptions", metav1validation.ValidateDeleteOptions(options))
+	others := *options
+	others.DryRun = nil // there is a rule for it
+	errs := append(rq.book.dryRunValue.Do(options.DryRun), metav1validation.ValidateDeleteOptions(&others)...)
+	return options, invalidOptions("DeleteOptions", errs)
 }
 
 // delete handles DELETE on an object.
@@ -72,16 +76,16 @@ func (rq *request) delete() error {
 // delete removes an object, or marks it as being deleted while finalizers or a grace period hold it. It returns the
 // last state that it reached and whether it is gone. The error is a Status.
 func (s *Server) delete(res *resource, namespace, name string, options *metav1.DeleteOptions) (object, bool, error) {
+	book := s.book(res)
+	dryRun := book.dryRunDelete.Do(len(options.DryRun) > 0)
 	for {
 		e := s.store.get(res, namespace, name)
-		if e == nil && s.faulty(res, fault.DeleteOfMissing) {
-			return s.empty(res), true, nil
-		}
 		if e == nil {
-			return nil, false, storeError(errNotFound, res, namespace, name)
+			obj, err := book.missingNotDeleted.Do(s, res, namespace, name)
+			return obj, err == nil, err
 		}
-		if p := options.Preconditions; p != nil && !s.faulty(res, fault.PreconditionsIgnored) {
-			if err := checkPreconditions(res, e.stored, p.UID, p.ResourceVersion); err != nil {
+		if p := options.Preconditions; p != nil {
+			if err := book.preconditionsMet.Do(res, e.stored, p); err != nil {
 				return nil, false, err
 			}
 		}
@@ -90,7 +94,7 @@ func (s *Server) delete(res *resource, namespace, name string, options *metav1.D
 				return nil, false, err
 			}
 		}
-		obj, gone, err := s.deleteEntry(res, e, options.GracePeriodSeconds, len(options.DryRun) > 0 && !s.faulty(res, fault.DryRunDeletes))
+		obj, gone, err := s.deleteEntry(res, e, options.GracePeriodSeconds, dryRun)
 		if errors.Is(err, errChanged) || errors.Is(err, errNotFound) {
 			continue
 		}
@@ -98,14 +102,48 @@ func (s *Server) delete(res *resource, namespace, name string, options *metav1.D
 	}
 }
 
+// Rules for deletions.
+var (
+	dryRunDelete = rule.New("dry-run-delete", asked, spec.APIDryRunDelete, spec.APIDryRunSilent, spec.AllocDryRunDeleteKeepsAddress)
+
+	missingNotDeleted = rule.New("missing-not-deleted", func(_ *Server, res *resource, namespace, name string) (object, error) {
+		return nil, storeError(errNotFound, res, namespace, name)
+	}, spec.APINotFound, spec.APIDeleteRemoves)
+
+	preconditionsMet = rule.New("preconditions-met", func(res *resource, obj object, p *metav1.Preconditions) error {
+		return checkPreconditions(res, obj, p.UID, p.ResourceVersion)
+	}, spec.APIDeletePreconditions)
+
+	nothingHolds = rule.New("nothing-holds", deletable, spec.APIFinalizerHolds, spec.APIDeleteRemoves)
+
+	dryRunDeleted = rule.New("dry-run-deleted", func(_ *Server, e *entry) object { return e.view }, spec.APIDryRunDelete, spec.AllocDryRunDeleteKeepsAddress)
+
+	// What is held keeps all that it has.
+	deletionMarked = rule.New("deletion-marked", func(s *Server, res *resource, e *entry, marked object) (*entry, error) {
+		updated, err := s.store.update(res, e, marked, s.viewer(res), e.writes)
+		if err != nil {
+			return nil, err
+		}
+		s.control(res, e.stored, marked)
+		return updated, nil
+	}, spec.APIFinalizerHolds, spec.APINodePortOwner, spec.AllocFinalizerKeeps)
+
+	collectionSelected = rule.New("collection-selected", (*request).matcher, spec.APIDeleteCollection)
+
+	collectionDeleted = rule.New("collection-deleted", func(rq *request, e *entry, options *metav1.DeleteOptions) (object, error) {
+		obj, _, err := rq.server.delete(rq.resource, e.stored.GetNamespace(), e.stored.GetName(), options)
+		return obj, err
+	}, spec.APIDeleteCollection, spec.AllocDeleteCollectionReleases)
+)
+
 // deleteEntry tries once to delete what the entry holds. The error errChanged or errNotFound means that it is no longer current.
 func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool) (object, bool, error) {
+	book := s.book(res)
 	marked := e.stored.DeepCopyObject().(object)
 	markDeleted(res, marked, grace)
-	if deletable(marked) || s.faulty(res, fault.FinalizersIgnored) {
+	if book.nothingHolds.Do(marked) {
 		if dryRun {
-			s.freeByBug(e.stored)
-			return e.view, true, nil
+			return book.dryRunDeleted.Do(s, e), true, nil
 		}
 		view, err := s.store.remove(res, e, nil, s.viewer(res))
 		if err != nil {
@@ -118,23 +156,16 @@ func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool)
 		return s.view(res, marked), false, nil
 	}
 	if !sameDeletion(marked, e.stored) {
-		was := e.stored
 		var err error
-		if e, err = s.store.update(res, e, marked, s.viewer(res), e.writes); err != nil {
+		if e, err = book.deletionMarked.Do(s, res, e, marked); err != nil {
 			return nil, false, err
-		}
-		s.control(res, was, marked)
-		if svc, ok := marked.(*corev1.Service); ok && s.options.Faults.On(fault.NodePortFreedEarly) {
-			s.rules.Load().Delete(svc)
 		}
 	}
 	switch res {
 	case namespaces:
 		s.emptyNamespace(marked.GetName())
 	case serviceCIDRs:
-		if !s.options.Faults.On(fault.ServiceCIDRDeletedGives) {
-			s.rules.Load().RemoveRange(marked.GetName())
-		}
+		s.cluster.leavingGivesNothing.Do(s, marked.GetName())
 		s.collectServiceCIDRs()
 	}
 	return e.view, false, nil
@@ -195,10 +226,7 @@ func (rq *request) deleteCollection() error {
 	if err != nil {
 		return err
 	}
-	if rq.faulty(fault.CollectionUnselected) {
-		listOptions.LabelSelector, listOptions.FieldSelector = nil, nil
-	}
-	match, err := rq.matcher(listOptions)
+	match, err := rq.book.collectionSelected.Do(rq, listOptions)
 	if err != nil {
 		return err
 	}
@@ -208,14 +236,13 @@ func (rq *request) deleteCollection() error {
 		if !match(e.view) {
 			continue
 		}
-		obj, _, err := rq.server.delete(rq.resource, e.stored.GetNamespace(), e.stored.GetName(), options)
+		obj, err := rq.book.collectionDeleted.Do(rq, e, options)
 		if apierrors.IsNotFound(err) {
 			continue
 		}
 		if err != nil {
 			return err
 		}
-		rq.faultyCollectionDeleted(obj)
 		deleted = append(deleted, obj)
 	}
 	var list runtime.Object = rq.resource.newList(metav1.ListMeta{ResourceVersion: fmt.Sprint(version)}, deleted)

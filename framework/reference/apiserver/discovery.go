@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	apiversion "k8s.io/apimachinery/pkg/version"
 
+	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -84,18 +85,22 @@ func (s *Server) serveResources(w http.ResponseWriter, r *http.Request, gv schem
 		if res.groupVersion() != gv {
 			continue
 		}
-		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: res.name, SingularName: res.singular, Namespaced: res.namespaced, Kind: res.gvk.Kind,
-			Verbs: res.verbs(), ShortNames: res.shortNames, Categories: res.categories,
-		})
-		for _, sub := range res.subresources {
-			kind, verbs := res.subresourceKind(sub)
-			list.APIResources = append(list.APIResources, metav1.APIResource{Name: res.name + "/" + sub, Namespaced: res.namespaced, Kind: kind, Verbs: verbs})
-		}
+		list.APIResources = append(list.APIResources, s.book(res).discovered.Do(res)...)
 	}
-	s.faultyDiscovery(list)
 	return s.writeDiscovery(w, r, list)
 }
+
+var discovered = rule.New("resource-discovered", func(res *resource) []metav1.APIResource {
+	list := []metav1.APIResource{{
+		Name: res.name, SingularName: res.singular, Namespaced: res.namespaced, Kind: res.gvk.Kind,
+		Verbs: res.verbs(), ShortNames: res.shortNames, Categories: res.categories,
+	}}
+	for _, sub := range res.subresources {
+		kind, verbs := res.subresourceKind(sub)
+		list = append(list, metav1.APIResource{Name: res.name + "/" + sub, Namespaced: res.namespaced, Kind: kind, Verbs: verbs})
+	}
+	return list
+}, spec.APIDiscoveryVerbs, spec.APIDiscoveryNames, spec.APIDiscoverySubresources)
 
 // subresourceKind is the kind that a subresource speaks, and its verbs.
 func (r *resource) subresourceKind(sub string) (string, []string) {

@@ -15,7 +15,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/service-conformance/conformance/framework/reference/allocator"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // ipAddressManager is the value of the label that marks the addresses of Services (KEP-1880).
@@ -23,11 +24,11 @@ const ipAddressManager = "ipallocator.k8s.io"
 
 // The labels of the addresses of Services are the same for all of a family, so all of a family share one map.
 var (
-	ipv4Labels = ipAddressLabels("IPv4")
-	ipv6Labels = ipAddressLabels("IPv6")
+	ipv4Labels = labelsOfFamily("IPv4")
+	ipv6Labels = labelsOfFamily("IPv6")
 )
 
-func ipAddressLabels(family string) map[string]string {
+func labelsOfFamily(family string) map[string]string {
 	return map[string]string{networkingv1.LabelIPAddressFamily: family, networkingv1.LabelManagedBy: ipAddressManager}
 }
 
@@ -39,7 +40,7 @@ func (ipAddressStrategy) defaults(*Server, object) {}
 
 func (ipAddressStrategy) create(s *Server, obj object, dryRun bool) (transaction, error) {
 	address := obj.(*networkingv1.IPAddress)
-	errs := validateMetadata(ipAddresses, &address.ObjectMeta, s.ipAddressName())
+	errs := validateMetadata(ipAddresses, &address.ObjectMeta, s.cluster.ipAddressName.Do)
 	errs = append(errs, validateParentRef(address.Spec.ParentRef)...)
 	if err := refusal(ipAddresses, address.Name, errs); err != nil {
 		return nil, err
@@ -48,36 +49,54 @@ func (ipAddressStrategy) create(s *Server, obj object, dryRun bool) (transaction
 	if err != nil {
 		return nil, refusal(ipAddresses, address.Name, field.ErrorList{field.Invalid(field.NewPath("metadata", "name"), address.Name, err.Error())})
 	}
-	if dryRun || s.ignoresReservation(ip) {
+	if dryRun {
 		return noTransaction{}, nil
 	}
-	if err := s.rules.Load().Reserve(ip); errors.Is(err, allocator.ErrAllocated) {
-		return nil, storeError(errExists, ipAddresses, "", address.Name)
-	}
-	return &reservation{server: s, ip: ip, address: address}, nil
+	return s.cluster.ipAddressReserves.Do(s, ip, address)
 }
+
+var (
+	ipAddressName = rule.New("ip-address-name", canonicalIPName, spec.AllocIPAddressName)
+
+	ipAddressReserves = rule.New("ip-address-reserves", func(s *Server, ip netip.Addr, address *networkingv1.IPAddress) (transaction, error) {
+		if err := s.rules.Load().Reserve(ip); errors.Is(err, allocator.ErrAllocated) {
+			return nil, storeError(errExists, ipAddresses, "", address.Name)
+		}
+		return &reservation{server: s, ip: ip, address: address}, nil
+	}, spec.AllocIPAddressReserves, spec.AllocIPAddressDuplicateRefused)
+
+	ipAddressParent = rule.New("ip-address-parent", func(parent, old *networkingv1.ParentReference) field.ErrorList {
+		return apivalidation.ValidateImmutableField(parent, old, field.NewPath("spec", "parentRef"))
+	}, spec.AllocIPAddressParent)
+
+	ipAddressLabels = rule.New("ip-address-labels", func(ip netip.Addr) map[string]string {
+		if ip.Is6() {
+			return ipv6Labels
+		}
+		return ipv4Labels
+	}, spec.AllocIPAddressPerClusterIP)
+
+	// The object comes back at once, where a real server takes minutes.
+	missingRestored = rule.New("ip-address-missing-restored", (*Server).addressAllocated, spec.AllocRepairMissing)
+
+	unusedRemoved = rule.New("ip-address-unused-removed", (*Server).removeOrphan, spec.AllocRepairUnused)
+)
 
 func (ipAddressStrategy) update(s *Server, obj, old object, _ string, _ bool) (transaction, error) {
 	address, was := obj.(*networkingv1.IPAddress), old.(*networkingv1.IPAddress)
 	errs := validateMetadataUpdate(&address.ObjectMeta, &was.ObjectMeta)
-	if !s.options.Faults.On(fault.IPAddressMutable) {
-		errs = append(errs, apivalidation.ValidateImmutableField(address.Spec.ParentRef, was.Spec.ParentRef, field.NewPath("spec", "parentRef"))...)
-	}
+	errs = append(errs, s.cluster.ipAddressParent.Do(address.Spec.ParentRef, was.Spec.ParentRef)...)
 	return noTransaction{}, refusal(ipAddresses, address.Name, errs)
 }
 
-// deleted gives a reserved address back. The address of a Service that still has it is repaired: the object comes back at once,
-// where a real server takes minutes.
+// deleted gives a reserved address back, unless a Service has it.
 func (ipAddressStrategy) deleted(s *Server, obj object) {
 	ip, err := netip.ParseAddr(obj.GetName())
 	if err != nil {
 		return
 	}
 	if owner := s.ownerOf(ip); owner != nil {
-		if s.options.Faults.On(fault.IPAddressNotRestored) {
-			return
-		}
-		s.addressAllocated(ip, owner)
+		s.cluster.missingRestored.Do(s, ip, owner)
 		return
 	}
 	s.rules.Load().Unreserve(ip)
@@ -101,7 +120,7 @@ const orphanGrace = 50 * time.Millisecond
 
 func (r *reservation) Commit() {
 	if r.address.Labels[networkingv1.LabelManagedBy] == ipAddressManager {
-		time.AfterFunc(orphanGrace, func() { r.server.removeOrphan(r.address.Name) })
+		time.AfterFunc(orphanGrace, func() { r.server.cluster.unusedRemoved.Do(r.server, r.address.Name) })
 	}
 }
 
@@ -109,7 +128,7 @@ func (r *reservation) Commit() {
 func (s *Server) removeOrphan(name string) {
 	for {
 		e := s.store.get(ipAddresses, "", name)
-		if s.options.Faults.On(fault.IPAddressOrphanKept) || e == nil || e.stored.GetLabels()[networkingv1.LabelManagedBy] != ipAddressManager || len(e.stored.GetFinalizers()) > 0 {
+		if e == nil || e.stored.GetLabels()[networkingv1.LabelManagedBy] != ipAddressManager || len(e.stored.GetFinalizers()) > 0 {
 			return
 		}
 		ip, err := netip.ParseAddr(name)
@@ -138,16 +157,10 @@ func (s *Server) ownerOf(ip netip.Addr) *corev1.Service {
 func (s *Server) addressAllocated(ip netip.Addr, owner *corev1.Service) {
 	address := &networkingv1.IPAddress{
 		TypeMeta:   metav1.TypeMeta{APIVersion: networkingv1.SchemeGroupVersion.String(), Kind: "IPAddress"},
-		ObjectMeta: metav1.ObjectMeta{Name: ip.String(), Labels: ipv4Labels},
+		ObjectMeta: metav1.ObjectMeta{Name: ip.String(), Labels: s.cluster.ipAddressLabels.Do(ip)},
 		Spec: networkingv1.IPAddressSpec{ParentRef: &networkingv1.ParentReference{
 			Resource: services.name, Namespace: owner.Namespace, Name: owner.Name,
 		}},
-	}
-	if ip.Is6() {
-		address.Labels = ipv6Labels
-	}
-	if s.options.Faults.On(fault.IPAddressUnlabeled) {
-		address.Labels = nil
 	}
 	newMetadata(address)
 	_, _ = s.store.create(ipAddresses, address, s.viewer(ipAddresses), nil)

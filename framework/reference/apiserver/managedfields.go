@@ -10,7 +10,8 @@ import (
 	"k8s.io/client-go/applyconfigurations"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Field management is lazy. Working out who owns which field costs more than everything else that a create does, and only
@@ -115,12 +116,12 @@ func (s *Server) trackUpdate(res *resource, old *entry, obj *object, subresource
 		w := write{manager: strings.Clone(manager), subresource: subresource, live: old.stored, object: (*obj).DeepCopyObject().(object)}
 		return append(slices.Clone(old.writes[max(0, len(old.writes)-maxWrites+1):]), w), nil
 	}
-	if s.faulty(res, fault.UpdatesUnowned) {
-		(*obj).SetManagedFields(old.stored.GetManagedFields())
-		return nil, nil
-	}
-	return nil, s.trackWrite(res, s.tracked(res, old), obj, subresource, manager)
+	return nil, s.book(res).updateOwned.Do(s, res, old, obj, subresource, manager)
 }
+
+var updateOwned = rule.New("update-owned", func(s *Server, res *resource, old *entry, obj *object, subresource, manager string) error {
+	return s.trackWrite(res, s.tracked(res, old), obj, subresource, manager)
+}, spec.APIApplyUpdateConflict)
 
 func (s *Server) trackWrite(res *resource, live object, obj *object, subresource, manager string) error {
 	m, err := s.fieldManager(res, subresource)
@@ -153,7 +154,7 @@ func (s *Server) tracked(res *resource, e *entry) object {
 		}
 		if sent == nil {
 			var err error
-			if sent, err = s.decode(res, codecs().lenient[w.media], w.data); err != nil {
+			if sent, err = s.book(res).objectRead.Do(s, res, codecs().lenient[w.media], w.data); err != nil {
 				continue // it was decoded once: what cannot be repeated belongs to nobody
 			}
 		} else {

@@ -2,15 +2,16 @@ package apiserver
 
 import (
 	"fmt"
+	"net/http"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	utilrand "k8s.io/apimachinery/pkg/util/rand"
 	"k8s.io/apimachinery/pkg/util/uuid"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // A generated name ends in random characters and fits into 63 characters with them.
@@ -25,35 +26,90 @@ func (rq *request) namespaceOfBody(obj object) error {
 		obj.SetNamespace("")
 		return nil
 	}
-	switch obj.GetNamespace() {
-	case "":
+	if obj.GetNamespace() == "" {
 		obj.SetNamespace(rq.namespace)
-	case rq.namespace:
-	default:
-		if rq.faulty(fault.URLNamespaceWins) {
-			obj.SetNamespace(rq.namespace)
-			return nil
-		}
-		return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 	}
-	return nil
+	return rq.book.namespaceOfURL.Do(rq, obj)
 }
 
-// nameOfBody checks the name of an object against that of the URL.
-func (rq *request) nameOfBody(obj object) error {
-	switch obj.GetName() {
-	case rq.name:
+// checkIdentity checks the name and the namespace of an object against those of the URL.
+func (rq *request) checkIdentity(obj object) error {
+	if err := rq.book.nameOfURL.Do(rq, obj); err != nil {
+		return err
+	}
+	return rq.namespaceOfBody(obj)
+}
+
+// Rules for the identity of an object.
+var (
+	namespaceOfURL = rule.New("namespace-of-url", func(rq *request, obj object) error {
+		if obj.GetNamespace() != rq.namespace {
+			return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
+		}
 		return nil
-	case "":
-		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", rq.name))
-	default:
-		if rq.faulty(fault.URLNameWins) {
-			obj.SetName(rq.name)
+	}, spec.APINameMatchesUrl)
+
+	nameOfURL = rule.New("name-of-url", func(rq *request, obj object) error {
+		switch obj.GetName() {
+		case rq.name:
 			return nil
+		case "":
+			return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s based on URL) was undeterminable: name must be provided", rq.name))
 		}
 		return apierrors.NewBadRequest(fmt.Sprintf("the name of the object (%s) does not match the name on the URL (%s)", obj.GetName(), rq.name))
-	}
-}
+	}, spec.APINameMatchesUrl)
+
+	nameGenerated = rule.New("name-generated", generateName, spec.APIGenerateName)
+)
+
+// Rules for the metadata of a new object.
+var (
+	versionUnset = rule.New("resource-version-unset", func(_ *Server, _ *resource, obj object) error {
+		if obj.GetResourceVersion() != "" {
+			return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		}
+		return nil
+	}, spec.APIResourceVersionOnCreate)
+
+	systemMetadata = rule.New("system-metadata", func(_ *Server, _ *resource, obj object) error {
+		newMetadata(obj)
+		return nil
+	}, spec.APISystemMetadata)
+
+	namespaceExists = rule.New("namespace-exists", func(s *Server, res *resource, obj object) error {
+		if !res.namespaced {
+			return nil
+		}
+		return storeError(s.store.namespaceState(obj.GetNamespace()), res, obj.GetNamespace(), obj.GetName())
+	}, spec.APINamespaceExists)
+)
+
+// Rules for the metadata of a changed object.
+var (
+	// The uid in a patch is compared with the rest of the metadata, by the rules of the resource.
+	uidOfUpdate = rule.New("uid-of-update", func(rq *request, obj, old object) error {
+		if uid := obj.GetUID(); uid != "" && rq.r.Method == http.MethodPut {
+			return checkPreconditions(rq.resource, old, &uid, nil)
+		}
+		return nil
+	}, spec.APIUidImmutable)
+
+	versionCurrent = rule.New("resource-version-current", func(rq *request, obj, old object) error {
+		v := obj.GetResourceVersion()
+		if _, err := parseResourceVersion(v); err != nil {
+			return err
+		}
+		if v != "" && v != old.GetResourceVersion() {
+			return storeError(errChanged, rq.resource, rq.namespace, rq.name)
+		}
+		return nil
+	}, spec.APIStaleUpdate, spec.APIStalePatch, spec.APIUnconditionalUpdate)
+
+	systemMetadataKept = rule.New("system-metadata-kept", func(_ *request, obj, old object) error {
+		keepMetadata(obj, old)
+		return nil
+	}, spec.APIUidImmutable, spec.APIFinalizerHolds)
+)
 
 // newMetadata sets what the server alone decides about a new object.
 func newMetadata(obj object) {
@@ -73,19 +129,8 @@ func generateName(obj object) {
 	obj.SetName(base + utilrand.String(generatedSuffix))
 }
 
-// successorMetadata sets what the server alone decides about a changed object. The error is a Status.
-func (rq *request) successorMetadata(obj, old object) error {
-	if v := obj.GetResourceVersion(); v != "" {
-		if _, err := parseResourceVersion(v); err != nil {
-			return err
-		}
-		if v != old.GetResourceVersion() && !rq.faulty(fault.StaleWriteWins) {
-			return storeError(errChanged, rq.resource, rq.namespace, rq.name)
-		}
-	}
-	if obj.GetResourceVersion() == "" && rq.faulty(fault.ResourceVersionRequired) {
-		return refusal(rq.resource, rq.name, field.ErrorList{field.Required(field.NewPath("metadata", "resourceVersion"), "must be specified for an update")})
-	}
+// keepMetadata sets what the server alone decides about a changed object.
+func keepMetadata(obj, old object) {
 	obj.SetResourceVersion(old.GetResourceVersion())
 	obj.SetGeneration(old.GetGeneration())
 	obj.SetSelfLink("")
@@ -99,7 +144,6 @@ func (rq *request) successorMetadata(obj, old object) error {
 	if obj.GetDeletionGracePeriodSeconds() == nil {
 		obj.SetDeletionGracePeriodSeconds(old.GetDeletionGracePeriodSeconds())
 	}
-	return nil
 }
 
 // checkPreconditions compares an object with the UID and the resource version that a client insists on.

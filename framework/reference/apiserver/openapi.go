@@ -16,6 +16,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/kube-openapi/pkg/spec3"
 	"k8s.io/kube-openapi/pkg/validation/spec"
+
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	conformance "github.com/service-conformance/conformance/framework/spec"
 )
 
 // openAPIDocument is one encoded document of /openapi/v3. It is made by Prepare or at first use, and shared by all servers.
@@ -47,6 +50,11 @@ func newOpenAPIDocument(gv schema.GroupVersion) *openAPIDocument {
 	return &openAPIDocument{data: data, hash: strings.ToUpper(hex.EncodeToString(sum[:])), err: err}
 }
 
+// The schema tells clients what the API reference says.
+var schemaPublished = rule.New("schema-published", openAPIOf,
+	conformance.APIOpenapiPublished, conformance.APIOpenapiIPMode, conformance.APIOpenapiFields, conformance.APIOpenapiRequired,
+	conformance.APIOpenapiListTypes, conformance.APIOpenapiPatchStrategy, conformance.APIOpenapiEnums, conformance.APIOpenapiDefaults)
+
 // openAPIPath is where the document of a group version is served, below /openapi/v3/.
 func openAPIPath(gv schema.GroupVersion) string {
 	if gv.Group == "" {
@@ -75,7 +83,7 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request, path strin
 		if path != openAPIPath(gv) {
 			continue
 		}
-		d := openAPIOf(gv)
+		d := s.cluster.schemaPublished.Do(gv)
 		if d.err != nil {
 			return d.err
 		}
@@ -90,9 +98,8 @@ func (s *Server) serveOpenAPI(w http.ResponseWriter, r *http.Request, path strin
 			return nil
 		}
 		w.Header().Set("Content-Type", mediaJSON)
-		data := s.faultyOpenAPI(gv, d.data)
-		w.Header().Set("Content-Length", strconv.Itoa(len(data)))
-		_, _ = w.Write(data) // a client that is gone cannot be told
+		w.Header().Set("Content-Length", strconv.Itoa(len(d.data)))
+		_, _ = w.Write(d.data) // a client that is gone cannot be told
 		return nil
 	}
 	return unknownPath()

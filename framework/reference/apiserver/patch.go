@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -15,13 +14,14 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 	"k8s.io/apimachinery/pkg/util/mergepatch"
 	"k8s.io/apimachinery/pkg/util/strategicpatch"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -53,7 +53,7 @@ func (rq *request) patch() error {
 	if err != nil {
 		return err
 	}
-	p := patcher{rq: rq, options: options, data: data}
+	p := &patcher{rq: rq, options: options, data: data}
 	m := modification{options: options}
 	switch patchType {
 	case types.JSONPatchType:
@@ -61,18 +61,70 @@ func (rq *request) patch() error {
 	case types.MergePatchType:
 		m.next = p.mergePatch
 	case types.StrategicMergePatchType:
-		m.next = p.strategicMergePatch
-		if rq.faulty(fault.StrategicMergePlain) {
-			m.next = p.mergePatch
-		}
+		m.next = func(old object) (object, error) { return rq.book.strategicMerge.Do(p, old) }
 	default:
-		m.apply, m.create = true, rq.subresource == "" && !rq.faulty(fault.ApplyNeedsObject)
+		m.apply, m.create = true, rq.book.applyCreates.Do(rq)
 		m.next, err = p.apply(force)
 		if err != nil {
 			return err
 		}
 	}
-	return rq.faultyPatchRefusal(rq.modify(m))
+	return rq.book.patchApplied.Do(rq, m)
+}
+
+// Rules for patches. Libraries know how patches are merged.
+var (
+	patchApplied = rule.New("patch-applied", (*request).modify, spec.APIPatchValidation, spec.APIPatchMalformed)
+
+	operationsHaveValues = rule.New("json-patch-values", checkOperations, spec.APIJSONPatchValue)
+
+	operationsApplied = rule.New("json-patch-applied", applyOperations, spec.APIJSONPatch, spec.APIJSONPatchAtomic, spec.APIJSONPatchSameNumber)
+
+	mergeApplied = rule.New("merge-patch-applied", jsonpatch.MergePatch, spec.APIMergePatch, spec.APIMergePatchSameNumber)
+
+	strategicMerge = rule.New("strategic-merge-patch", (*patcher).strategicMergePatch, spec.APIStrategicMergePorts, spec.APIStrategicMergeSameNumber)
+
+	strategicMergeApplied = rule.New("strategic-merge-patch-applied", strategicMergeDocument, spec.APIStrategicMergePorts, spec.APIStrategicMergeMap)
+)
+
+// Rules for server-side apply.
+var (
+	applyCreates = rule.New("apply-creates", func(rq *request) bool { return rq.subresource == "" }, spec.APIApplyCreates)
+
+	applyManagerNamed = rule.New("apply-manager-named", func(o *metav1.PatchOptions, patchType types.PatchType) field.ErrorList {
+		if patchType == types.ApplyYAMLPatchType && o.FieldManager == "" {
+			return field.ErrorList{field.Required(field.NewPath("fieldManager"), "is required for apply patch")}
+		}
+		return nil
+	}, spec.APIApplyManagerRequired)
+
+	configurationRead = rule.New("apply-configuration-read", func(data []byte) (map[string]any, error) {
+		configuration := map[string]any{}
+		if err := yaml.Unmarshal(data, &configuration); err != nil {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+		}
+		return configuration, nil
+	}, spec.APIApplyYaml)
+
+	// A stray type, such as a list where metadata is expected, would not survive the accessors.
+	configurationTyped = rule.New("apply-configuration-typed", func(configuration *unstructured.Unstructured) error {
+		_, err := typeConverter().ObjectToTyped(configuration)
+		return err
+	}, spec.APIApplyPortDuplicate)
+
+	configurationApplied = rule.New("apply-configuration-merged", func(a application) (runtime.Object, error) {
+		return a.fields.Apply(a.live, a.configuration, a.manager, a.force)
+	}, spec.APIApplyManagedFields, spec.APIApplyConflict, spec.APIApplyForce, spec.APIApplyShared, spec.APIApplyRemovesOwn, spec.APIApplyUpdateConflict,
+		spec.APIApplyAtomicLists, spec.APIApplyPortKeys, spec.APIApplyPortProtocolDefault, spec.APIApplyConditionsKeys)
+)
+
+// application is a configuration that is applied to a live object on behalf of a manager.
+type application struct {
+	fields        *managedfields.FieldManager
+	live          object
+	configuration *unstructured.Unstructured
+	manager       string
+	force         bool
 }
 
 // patcher applies one patch to whatever is stored.
@@ -89,7 +141,7 @@ func (p *patcher) strictProblems(errs []error) error {
 		return nil
 	}
 	strict := newStrictError(p.rq.resource, errs)
-	if p.options.validation == metav1.FieldValidationStrict {
+	if p.options.refusesUnknown {
 		return p.invalid("strict decoding error: " + strings.Join(strict.messages, ", "))
 	}
 	if !p.warned {
@@ -129,10 +181,10 @@ func (p *patcher) jsonPatch(old object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := checkOperations(patch); err != nil && !p.rq.faulty(fault.JSONPatchValueNull) {
+	if err := p.rq.book.operationsHaveValues.Do(patch); err != nil {
 		return nil, unprocessable(err.Error())
 	}
-	patched, err := applyOperations(p.rq.faultyOperations(patch, original), original)
+	patched, err := p.rq.book.operationsApplied.Do(patch, original)
 	if err != nil {
 		return nil, unprocessable(err.Error())
 	}
@@ -177,7 +229,7 @@ func (p *patcher) mergePatch(old object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	patched, err := jsonpatch.MergePatch(original, p.rq.faultyMergePatch(patch, p.data))
+	patched, err := p.rq.book.mergeApplied.Do(original, p.data)
 	if err != nil {
 		return nil, apierrors.NewBadRequest(err.Error())
 	}
@@ -200,7 +252,7 @@ func (p *patcher) decodeDocument(patched []byte, earlier []error) (object, error
 	if p.options.strict() {
 		decoder = codecs().jsonStrict
 	}
-	obj, err := p.rq.server.decode(res, decoder, patched)
+	obj, err := p.rq.book.objectRead.Do(p.rq.server, res, decoder, patched)
 	var strict *strictError
 	if errors.As(err, &strict) {
 		for _, m := range strict.messages {
@@ -222,7 +274,6 @@ func (p *patcher) strategicMergePatch(old object) (object, error) {
 	if err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding patch: %v", err))
 	}
-	p.rq.faultyStrategicPatch(patch)
 	original, err := runtime.DefaultUnstructuredConverter.ToUnstructured(old)
 	if err != nil {
 		return nil, err
@@ -231,7 +282,7 @@ func (p *patcher) strategicMergePatch(old object) (object, error) {
 	if err != nil {
 		return nil, err
 	}
-	patched, err := strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(original, patch, lookup)
+	patched, err := p.rq.book.strategicMergeApplied.Do(original, patch, lookup)
 	if err != nil {
 		return nil, strategicPatchError(err)
 	}
@@ -248,6 +299,10 @@ func (p *patcher) strategicMergePatch(old object) (object, error) {
 	return obj, p.strictProblems(strict)
 }
 
+func strategicMergeDocument(document, patch map[string]any, lookup strategicpatch.LookupPatchMeta) (map[string]any, error) {
+	return strategicpatch.StrategicMergeMapPatchUsingLookupPatchMeta(document, patch, lookup)
+}
+
 func strategicPatchError(err error) error {
 	for _, malformed := range []error{mergepatch.ErrBadJSONDoc, mergepatch.ErrBadPatchFormatForPrimitiveList, mergepatch.ErrBadPatchFormatForRetainKeys,
 		mergepatch.ErrBadPatchFormatForSetElementOrderList, mergepatch.ErrUnsupportedStrategicMergePatchFormat} {
@@ -262,18 +317,16 @@ func strategicPatchError(err error) error {
 // (https://kubernetes.io/docs/reference/using-api/server-side-apply/).
 func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 	rq, res := p.rq, p.rq.resource
-	configuration := &unstructured.Unstructured{Object: map[string]any{}}
-	if err := yaml.Unmarshal(p.data, &configuration.Object); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("error decoding YAML: %v", err))
+	content, err := rq.book.configurationRead.Do(p.data)
+	if err != nil {
+		return nil, err
 	}
-	if rq.faulty(fault.ApplyJSONOnly) && !json.Valid(p.data) {
-		return nil, apierrors.NewBadRequest("the configuration is not JSON")
-	}
-	if configuration.Object == nil {
+	if content == nil {
 		return nil, apierrors.NewBadRequest("error decoding YAML: the configuration is empty")
 	}
+	configuration := &unstructured.Unstructured{Object: content}
 	if err := yaml.UnmarshalStrict(p.data, &map[string]any{}); err != nil {
-		if p.options.validation == metav1.FieldValidationStrict {
+		if p.options.refusesUnknown {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
 		}
 		if p.options.strict() {
@@ -283,14 +336,11 @@ func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 	if gvk := configuration.GroupVersionKind(); gvk != res.gvk {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object to apply is a %q, the request is for a %q: set apiVersion and kind", gvk, res.gvk))
 	}
-	rq.faultyConfiguration(configuration.Object)
-	// A stray type, such as a list where metadata is expected, would not survive the accessors.
-	if _, err := typeConverter().ObjectToTyped(configuration); err != nil {
+	if err := rq.book.configurationTyped.Do(configuration); err != nil {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object (%s/%s; %s, Kind=%s): %v",
 			rq.namespace, rq.name, res.groupVersion(), res.gvk.Kind, err))
 	}
-	name, force := rq.faultyApply(p.options.manager, force)
-	manager, err := rq.server.fieldManager(res, rq.subresource)
+	fields, err := rq.server.fieldManager(res, rq.subresource)
 	if err != nil {
 		return nil, err
 	}
@@ -298,8 +348,7 @@ func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 		if live == nil {
 			live = rq.server.empty(res)
 		}
-		rq.faultyApplied(live, name)
-		merged, err := manager.Apply(live, configuration.DeepCopy(), name, force)
+		merged, err := rq.book.configurationApplied.Do(application{fields, live, configuration.DeepCopy(), p.options.manager, force})
 		if err != nil {
 			var status apierrors.APIStatus
 			if errors.As(err, &status) {

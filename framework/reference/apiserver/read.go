@@ -16,7 +16,8 @@ import (
 	"k8s.io/apimachinery/pkg/fields"
 	"k8s.io/apimachinery/pkg/labels"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // get handles GET on an object or its status.
@@ -88,14 +89,9 @@ func (rq *request) matcher(options *internalversion.ListOptions) (func(object) b
 	if fieldSelector == nil || fieldSelector.Empty() {
 		fieldSelector = nil
 	} else {
-		for _, requirement := range fieldSelector.Requirements() {
-			if !rq.resource.selectable(requirement.Field) {
-				if rq.faulty(fault.ListFieldsTolerated) {
-					fieldSelector = nil
-					break
-				}
-				return nil, apierrors.NewBadRequest("field label not supported: " + requirement.Field)
-			}
+		var err error
+		if fieldSelector, err = rq.book.fieldsSelectable.Do(rq.resource, fieldSelector); err != nil {
+			return nil, err
 		}
 	}
 	if labelSelector != nil && labelSelector.Empty() {
@@ -107,19 +103,31 @@ func (rq *request) matcher(options *internalversion.ListOptions) (func(object) b
 	}, nil
 }
 
+// Rules for lists.
+var (
+	fieldsSelectable = rule.New("fields-selectable", func(res *resource, selector fields.Selector) (fields.Selector, error) {
+		for _, requirement := range selector.Requirements() {
+			if !res.selectable(requirement.Field) {
+				return nil, apierrors.NewBadRequest("field label not supported: " + requirement.Field)
+			}
+		}
+		return selector, nil
+	}, spec.APIListFields, spec.APIListFieldsUnsupported)
+
+	listNamespace = rule.New("list-namespace", func(rq *request) string { return rq.namespace }, spec.APIListNamespace)
+
+	listSelected = rule.New("list-selected", (*request).matcher, spec.APIListLabels, spec.APIListFields)
+
+	listContinued = rule.New("list-continued", (*request).resume, spec.APIListChunks, spec.APIListContinueInvalid)
+)
+
 // list handles GET on a collection.
 func (rq *request) list() error {
 	options := &internalversion.ListOptions{}
 	if err := rq.listOptions(options); err != nil {
 		return err
 	}
-	if rq.faulty(fault.ListLabelsIgnored) {
-		options.LabelSelector = nil
-	}
-	if rq.faulty(fault.ListFieldsIgnored) {
-		options.FieldSelector = nil
-	}
-	match, err := rq.matcher(options)
+	match, err := rq.book.listSelected.Do(rq, options)
 	if err != nil {
 		return err
 	}
@@ -128,11 +136,8 @@ func (rq *request) list() error {
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
 			return apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
-		if entries, version, after, err = rq.resume(options.Continue); err != nil {
+		if entries, version, after, err = rq.book.listContinued.Do(rq, options.Continue); err != nil {
 			return err
-		}
-		if rq.faulty(fault.ContinueLatest) {
-			entries, _ = rq.server.store.list(rq.resource, "")
 		}
 	} else {
 		if err := rq.fresh(options.ResourceVersion); err != nil {
@@ -145,7 +150,7 @@ func (rq *request) list() error {
 		}
 	}
 	all := entries
-	entries = inNamespace(entries, rq.resource, rq.faultyNamespace())
+	entries = inNamespace(entries, rq.resource, rq.book.listNamespace.Do(rq))
 	entries = entries[sort.Search(len(entries), func(i int) bool { return entries[i].key > after }):]
 	selective := options.LabelSelector != nil && !options.LabelSelector.Empty() || options.FieldSelector != nil && !options.FieldSelector.Empty()
 
@@ -214,19 +219,23 @@ func (s *snapshots) find(r *resource, version uint64) []*entry {
 	return nil
 }
 
-// resume reads a continue token.
-func (rq *request) resume(text string) (entries []*entry, version uint64, after string, err error) {
-	var token continueToken
+// parseContinueToken reads a continue token.
+func parseContinueToken(text string) (token continueToken, err error) {
 	data, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
 		err = json.Unmarshal(data, &token)
 	}
 	if err != nil || token.Version == 0 || token.After == "" {
-		if rq.faulty(fault.ContinueRestarts) {
-			entries, version = rq.server.store.list(rq.resource, "")
-			return entries, version, "", nil
-		}
-		return nil, 0, "", apierrors.NewBadRequest("continue key is not valid: use the one that the list answered with")
+		return token, apierrors.NewBadRequest("continue key is not valid: use the one that the list answered with")
+	}
+	return token, nil
+}
+
+// resume returns the state that a list was begun on, and where it goes on.
+func (rq *request) resume(text string) (entries []*entry, version uint64, after string, err error) {
+	token, err := parseContinueToken(text)
+	if err != nil {
+		return nil, 0, "", err
 	}
 	s := rq.server.snapshots
 	s.mu.Lock()

@@ -1,6 +1,7 @@
 package apiserver
 
 import (
+	"cmp"
 	"crypto/subtle"
 	"encoding/hex"
 	"errors"
@@ -23,7 +24,7 @@ import (
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -33,6 +34,7 @@ const maxBody = 3 << 20
 // request is one request on a resource.
 type request struct {
 	server      *Server
+	book        *requestBook // of the resource
 	w           http.ResponseWriter
 	r           *http.Request
 	resource    *resource
@@ -132,6 +134,7 @@ func (s *Server) handleAPI(w http.ResponseWriter, r *http.Request, parts []strin
 	if rq.resource == nil {
 		return unknownPath()
 	}
+	rq.book = s.book(rq.resource)
 	if len(parts) > 1 {
 		rq.name = parts[1]
 	}
@@ -156,7 +159,7 @@ func (rq *request) handle() error {
 		}
 	}
 	watch := rq.legacyWatch || rq.name == "" && rq.r.Method == http.MethodGet && rq.wantsWatch()
-	e, err := rq.faultyEncoding(negotiate(rq.r, watch))
+	e, err := rq.book.mediaNegotiated.Do(rq.r, watch)
 	if err != nil {
 		return err
 	}
@@ -202,11 +205,19 @@ func (rq *request) handle() error {
 			}
 		}
 	}
-	if rq.faulty(fault.MethodNotFound) {
-		return unknownPath()
-	}
-	return methodNotAllowed()
+	return rq.book.methodRefused.Do()
 }
+
+// Rules for requests of any kind.
+var (
+	mediaNegotiated = rule.New("media-negotiated", negotiate, spec.APIContentJSON, spec.APIContentYaml, spec.APIContentProtobuf, spec.APIAcceptUnsupported)
+
+	methodRefused = rule.New("method-refused", methodNotAllowed, spec.APIMethodNotAllowed)
+
+	warningWritten = rule.New("warning-written", func(text string) (string, error) {
+		return utilnet.NewWarningHeader(299, "-", text)
+	}, spec.APIWarningForm)
+)
 
 // wantsWatch reads the watch parameter of a list: present and neither "0" nor "false".
 func (rq *request) wantsWatch() bool {
@@ -222,7 +233,7 @@ func (rq *request) query(into runtime.Object) error {
 	if rq.r.URL.RawQuery == "" {
 		return nil
 	}
-	if err := internalversionscheme.ParameterCodec.DecodeParameters(rq.faultyQuery(rq.r.URL.Query()), metav1.SchemeGroupVersion, into); err != nil {
+	if err := internalversionscheme.ParameterCodec.DecodeParameters(rq.r.URL.Query(), metav1.SchemeGroupVersion, into); err != nil {
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
@@ -232,11 +243,35 @@ func (rq *request) query(into runtime.Object) error {
 type writeOptions struct {
 	dryRun  bool
 	manager string
-	// validation is what happens to unknown and duplicate fields: Ignore, Warn (the default) or Strict.
-	validation string
+	// Unknown and duplicate fields are refused, or warned of, or neither.
+	refusesUnknown, warnsOfUnknown bool
 }
 
-func (o writeOptions) strict() bool { return o.validation != metav1.FieldValidationIgnore }
+// strict reports whether anybody wants to know of unknown and duplicate fields.
+func (o writeOptions) strict() bool { return o.refusesUnknown || o.warnsOfUnknown }
+
+// Rules for the parameters of writes.
+var (
+	dryRunValue = rule.New("dry-run-value", func(dryRun []string) field.ErrorList {
+		return metav1validation.ValidateDryRun(field.NewPath("dryRun"), dryRun)
+	}, spec.APIDryRunValue)
+
+	validationValue = rule.New("field-validation-value", func(validation string) field.ErrorList {
+		return metav1validation.ValidateFieldValidation(field.NewPath("fieldValidation"), validation)
+	}, spec.APIFieldValidationValue)
+
+	validationDefault = rule.New("field-validation-default", func(validation string) string {
+		return cmp.Or(validation, metav1.FieldValidationWarn)
+	}, spec.APIFieldValidationWarn)
+
+	unknownRefused = rule.New("unknown-fields-refused", func(validation string) bool {
+		return validation == metav1.FieldValidationStrict
+	}, spec.APIFieldValidationStrict)
+
+	unknownWarnedOf = rule.New("unknown-fields-warned-of", func(validation string) bool {
+		return validation == metav1.FieldValidationWarn
+	}, spec.APIFieldValidationWarn, spec.APIFieldValidationIgnore)
+)
 
 func invalidOptions(kind string, errs field.ErrorList) error {
 	if len(errs) == 0 {
@@ -245,36 +280,31 @@ func invalidOptions(kind string, errs field.ErrorList) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: metav1.GroupName, Kind: kind}, "", errs)
 }
 
-func (rq *request) newWriteOptions(dryRun []string, manager, validation string) writeOptions {
+// newWriteOptions checks the parameters as options of a kind. The errors are those that have been found already.
+func (rq *request) newWriteOptions(kind string, o metav1.UpdateOptions, errs field.ErrorList) (writeOptions, error) {
+	errs = append(errs, metav1validation.ValidateFieldManager(o.FieldManager, field.NewPath("fieldManager"))...)
+	errs = append(errs, rq.book.dryRunValue.Do(o.DryRun)...)
+	errs = append(errs, rq.book.validationValue.Do(o.FieldValidation)...)
+	if err := invalidOptions(kind, errs); err != nil {
+		return writeOptions{}, err
+	}
+	validation := rq.book.validationDefault.Do(o.FieldValidation)
 	if rq.server.lacks(spec.FeatureFieldValidation) {
 		validation = metav1.FieldValidationIgnore
 	}
-	if validation == "" {
-		validation = metav1.FieldValidationWarn
-	}
-	return writeOptions{dryRun: len(dryRun) > 0, manager: rq.fieldManager(manager), validation: rq.faultyValidation(validation)}
+	return writeOptions{
+		dryRun: len(o.DryRun) > 0, manager: rq.fieldManager(o.FieldManager),
+		refusesUnknown: rq.book.unknownRefused.Do(validation), warnsOfUnknown: rq.book.unknownWarnedOf.Do(validation),
+	}, nil
 }
 
-func (rq *request) createOptions() (writeOptions, error) {
-	var o metav1.CreateOptions
-	if err := rq.query(&o); err != nil {
-		return writeOptions{}, err
-	}
-	if err := invalidOptions("CreateOptions", metav1validation.ValidateCreateOptions(&o)); err != nil {
-		return writeOptions{}, err
-	}
-	return rq.newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), nil
-}
-
-func (rq *request) updateOptions() (writeOptions, error) {
+// writeOptions decodes the parameters of a create or an update, which are the same.
+func (rq *request) writeOptions(kind string) (writeOptions, error) {
 	var o metav1.UpdateOptions
 	if err := rq.query(&o); err != nil {
 		return writeOptions{}, err
 	}
-	if err := invalidOptions("UpdateOptions", metav1validation.ValidateUpdateOptions(&o)); err != nil {
-		return writeOptions{}, err
-	}
-	return rq.newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), nil
+	return rq.newWriteOptions(kind, o, nil)
 }
 
 func (rq *request) patchOptions(patchType types.PatchType) (writeOptions, bool, error) {
@@ -282,13 +312,13 @@ func (rq *request) patchOptions(patchType types.PatchType) (writeOptions, bool, 
 	if err := rq.query(&o); err != nil {
 		return writeOptions{}, false, err
 	}
-	if o.FieldManager == "" && rq.faulty(fault.ApplyManagerOptional) {
-		o.FieldManager = "unknown"
+	errs := rq.book.applyManagerNamed.Do(&o, patchType)
+	if o.Force != nil && patchType != types.ApplyYAMLPatchType {
+		errs = append(errs, field.Forbidden(field.NewPath("force"), "may not be specified for non-apply patch"))
 	}
-	if err := invalidOptions("PatchOptions", metav1validation.ValidatePatchOptions(&o, patchType)); err != nil {
-		return writeOptions{}, false, err
-	}
-	return rq.newWriteOptions(o.DryRun, o.FieldManager, o.FieldValidation), o.Force != nil && *o.Force, nil
+	same := metav1.UpdateOptions{DryRun: o.DryRun, FieldManager: o.FieldManager, FieldValidation: o.FieldValidation}
+	options, err := rq.newWriteOptions("PatchOptions", same, errs)
+	return options, o.Force != nil && *o.Force, err
 }
 
 // fieldManager is the name that a write is recorded under: the one asked for, or the start of the User-Agent.
@@ -343,16 +373,23 @@ func (rq *request) bodyMedia(accepted ...string) (string, error) {
 	if err != nil {
 		return "", unsupportedMedia(accepted...)
 	}
-	for _, a := range accepted {
-		if media == a {
-			return media, nil
-		}
-	}
-	if rq.faulty(fault.AnyMediaIsRead) {
-		return accepted[0], nil
-	}
-	return "", unsupportedMedia(accepted...)
+	return rq.book.mediaRead.Do(media, accepted)
 }
+
+// Rules for bodies.
+var (
+	mediaRead = rule.New("media-read", func(media string, accepted []string) (string, error) {
+		if !slices.Contains(accepted, media) {
+			return "", unsupportedMedia(accepted...)
+		}
+		return media, nil
+	}, spec.APIContentJSON, spec.APIContentYaml, spec.APIContentProtobuf, spec.APIContentUnsupported)
+
+	objectRead = rule.New("object-read", (*Server).decode,
+		spec.APIVersionReturned, spec.APIVersionUnrecognized, spec.APIKindInferred, spec.APIKindMatchesEndpoint, spec.APIKindImmutable, spec.APIUnknownFieldDropped)
+
+	bodyRefused = rule.New("body-refused", func(message string) error { return apierrors.NewBadRequest(message) }, spec.APIMalformedBody)
+)
 
 // decode reads an object of the resource's kind, with the schema's defaults. Unknown and duplicate fields are
 // dropped, warned of or refused as asked for.
@@ -361,12 +398,9 @@ func (rq *request) decode(data []byte, media string, options writeOptions) (obje
 	if options.strict() {
 		decoder = codecs().strict[media]
 	}
-	obj, err := rq.server.decode(rq.resource, decoder, data)
-	if obj == nil && err != nil && rq.faulty(fault.MalformedBody500) {
-		return nil, apierrors.NewInternalError(err)
-	}
+	obj, err := rq.book.objectRead.Do(rq.server, rq.resource, decoder, data)
 	var strict *strictError
-	if errors.As(err, &strict) && options.validation == metav1.FieldValidationWarn {
+	if errors.As(err, &strict) && options.warnsOfUnknown {
 		rq.warn(strict.messages...)
 		return obj, nil
 	}
@@ -375,27 +409,22 @@ func (rq *request) decode(data []byte, media string, options writeOptions) (obje
 
 // decode reads an object. A *strictError comes with the object.
 func (s *Server) decode(res *resource, decoder runtime.Decoder, data []byte) (object, error) {
-	if s.faulty(res, fault.TypeMetaUnchecked) {
-		return s.decodeUnchecked(res, data)
-	}
+	refused := s.book(res).bodyRefused.Do
 	decoded, gvk, err := decoder.Decode(data, &res.gvk, nil)
 	strict, isStrict := runtime.AsStrictDecodingError(err)
 	if err != nil && (!isStrict || decoded == nil) {
 		if gvk != nil && gvk.Kind != "" {
-			return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, res.gvk.Kind, err))
+			return nil, refused(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", gvk.Kind, gvk.Version, res.gvk.Kind, err))
 		}
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", res.gvk.Kind, err, summary(data)))
+		return nil, refused(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", res.gvk.Kind, err, summary(data)))
 	}
 	obj, ok := decoded.(object)
 	if !ok || *gvk != res.gvk {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s.%s): unknown conversion",
+		return nil, refused(fmt.Sprintf("%s in version %q cannot be handled as a %s: converting (%s.%s) to (%s.%s): unknown conversion",
 			gvk.Kind, gvk.Version, res.gvk.Kind, gvk.Version, gvk.Kind, res.gvk.Version, res.gvk.Kind))
 	}
 	obj.GetObjectKind().SetGroupVersionKind(res.gvk)
 	res.strategy.defaults(s, obj)
-	if s.faulty(res, fault.UnknownFieldsStored) {
-		keepUnknown(obj, data)
-	}
 	if isStrict {
 		return obj, newStrictError(res, strict.Errors())
 	}
@@ -443,10 +472,7 @@ func (rq *request) warn(texts ...string) {
 		if i == maxWarnings {
 			return
 		}
-		if header, err := utilnet.NewWarningHeader(299, "-", text); err == nil {
-			if rq.faulty(fault.WarningCode) {
-				header = "199" + header[3:]
-			}
+		if header, err := rq.book.warningWritten.Do(text); err == nil {
 			rq.w.Header().Add("Warning", header)
 		}
 	}

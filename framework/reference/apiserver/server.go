@@ -27,7 +27,6 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/allocator"
 	controller "github.com/service-conformance/conformance/framework/reference/endpoints"
-	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/service"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -42,7 +41,7 @@ type Options struct {
 	// NodePorts is the node-port range; the zero value is spec.DefaultNodePorts.
 	NodePorts spec.PortRange
 	// Faults are the deliberate bugs that are switched on.
-	Faults fault.Set
+	Faults Faults
 	// Absent are the features that the server is without.
 	Absent absent.Set
 	// Address is the host and port to listen on; empty is "127.0.0.1:0", a free port of the loopback device.
@@ -68,6 +67,10 @@ type Server struct {
 	minor   int // of the Kubernetes version
 	tls     *serverTLS
 	rules   atomic.Pointer[service.Rules]
+
+	cluster *clusterBook
+	// serviceBook is the rules for requests on Services, otherBook those for all other requests.
+	serviceBook, otherBook *requestBook
 
 	endpointRules *controller.Rules
 
@@ -112,6 +115,7 @@ func New(options Options) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{options: options, store: newStore(), snapshots: &snapshots{}, minor: minor, endpointRules: controller.New(options.Faults)}
+	s.loadBooks()
 	if options.TLS {
 		if s.tls, err = newServerTLS(options.Address); err != nil {
 			return nil, err
@@ -144,13 +148,21 @@ func MinorVersion(version string) (int, error) {
 	return v.Minor, nil
 }
 
+// book returns the rules for requests on a resource.
+func (s *Server) book(res *resource) *requestBook {
+	if res == services {
+		return s.serviceBook
+	}
+	return s.otherBook
+}
+
 // loadRules makes the rules anew and gives them everything that the store knows: what a real API server does when it starts.
 func (s *Server) loadRules() error {
 	rules, err := service.New(s.rulesConfig())
 	if err != nil {
 		return err
 	}
-	if err := s.restore(rules); err != nil {
+	if err := s.cluster.recordRestored.Do(s, rules); err != nil {
 		return err
 	}
 	s.rules.Store(rules)
@@ -251,7 +263,7 @@ func (s *Server) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) erro
 	s.working.Lock() // once no request is worked on any more
 	var err error
 	if len(serviceCIDRs) > 0 {
-		s.changeRanges(serviceCIDRs)
+		s.cluster.rangesChanged.Do(s, serviceCIDRs)
 	}
 	if !s.shared.Load() {
 		err = s.loadRules()

@@ -13,10 +13,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/reference/service"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // serviceCIDRFinalizer holds a ServiceCIDR while addresses depend on it (KEP-1880).
@@ -32,7 +32,7 @@ func (serviceCIDRStrategy) create(s *Server, obj object, dryRun bool) (transacti
 	cidr := obj.(*networkingv1.ServiceCIDR)
 	cidr.Status = networkingv1.ServiceCIDRStatus{}
 	errs := validateMetadata(serviceCIDRs, &cidr.ObjectMeta, apivalidation.NameIsDNSSubdomain)
-	prefixes, invalid := parseCIDRs(s.maskedCIDRs(cidr.Spec.CIDRs))
+	prefixes, invalid := s.cluster.newCIDRs.Do(cidr.Spec.CIDRs)
 	if err := refusal(serviceCIDRs, cidr.Name, append(errs, invalid...)); err != nil {
 		return nil, err
 	}
@@ -51,10 +51,7 @@ func (serviceCIDRStrategy) update(s *Server, obj, old object, subresource string
 		return noTransaction{}, refusal(serviceCIDRs, cidr.Name, errs)
 	}
 	cidr.Status = was.Status
-	prefixes, invalid := changedCIDRs(cidr.Spec.CIDRs, was.Spec.CIDRs)
-	if s.options.Faults.On(fault.ServiceCIDRMutable) {
-		prefixes, invalid = parseCIDRs(cidr.Spec.CIDRs)
-	}
+	prefixes, invalid := s.cluster.cidrsKept.Do(cidr.Spec.CIDRs, was.Spec.CIDRs)
 	if err := refusal(serviceCIDRs, cidr.Name, append(errs, invalid...)); err != nil {
 		return nil, err
 	}
@@ -66,9 +63,8 @@ func (serviceCIDRStrategy) update(s *Server, obj, old object, subresource string
 
 func (serviceCIDRStrategy) deleted(s *Server, obj object) {
 	s.rules.Load().RemoveRange(obj.GetName())
-	if obj.GetName() == service.DefaultRange && !s.options.Faults.On(fault.ServiceCIDRNotRestored) {
-		s.createDefaultServiceCIDR()
-		_ = s.rules.Load().AddRange(service.DefaultRange, s.options.ServiceCIDRs) // these have been ranges before
+	if obj.GetName() == service.DefaultRange {
+		s.cluster.defaultRestored.Do(s)
 	}
 }
 
@@ -83,21 +79,46 @@ type rangeTransaction struct {
 
 func (t *rangeTransaction) Rollback() {}
 
-// Commit adds the range. One that no allocator can be made for, such as an IPv6 range larger than /64, is stored
-// and not ready.
-func (t *rangeTransaction) Commit() {
-	if t.server.options.Faults.On(fault.ServiceCIDRIgnored) {
-		return
-	}
-	err := t.server.rules.Load().AddRange(t.cidr.Name, t.prefixes)
-	if err == nil {
-		t.server.collectServiceCIDRs() // addresses of one that is leaving may belong here too
-		return
-	}
-	t.server.changeServiceCIDR(t.cidr.Name, func(cidr *networkingv1.ServiceCIDR) {
-		setReady(cidr, metav1.ConditionFalse, "NoAllocator", err.Error())
-	})
-}
+func (t *rangeTransaction) Commit() { t.server.cluster.rangeAdded.Do(t.server, t.cidr, t.prefixes) }
+
+var (
+	newCIDRs = rule.New("service-cidr-valid", parseCIDRs, spec.AllocServiceCIDRValidation)
+
+	cidrsKept = rule.New("service-cidr-immutable", changedCIDRs, spec.AllocServiceCIDRImmutable)
+
+	// A range that no allocator can be made for, such as an IPv6 range larger than /64, is stored and not ready.
+	rangeAdded = rule.New("service-cidr-adds-range", func(s *Server, added *networkingv1.ServiceCIDR, prefixes []netip.Prefix) {
+		err := s.rules.Load().AddRange(added.Name, prefixes)
+		if err == nil {
+			s.collectServiceCIDRs() // addresses of one that is leaving may belong here too
+			return
+		}
+		s.changeServiceCIDR(added.Name, func(cidr *networkingv1.ServiceCIDR) {
+			setReady(cidr, metav1.ConditionFalse, "NoAllocator", err.Error())
+		})
+	}, spec.AllocServiceCIDRAddsRange, spec.AllocServiceCIDROwnBands, spec.AllocRangeIPv6Shorter)
+
+	leavingGivesNothing = rule.New("service-cidr-leaving-gives-nothing", func(s *Server, name string) {
+		s.rules.Load().RemoveRange(name)
+	}, spec.AllocServiceCIDRDeletionWaits, spec.AllocNoRangeNoAddress)
+
+	leavingWaits = rule.New("service-cidr-leaving-waits", (*Server).depended, spec.AllocServiceCIDRDeletionWaits)
+
+	defaultReady = rule.New("service-cidr-default-ready", func(cidr *networkingv1.ServiceCIDR) {
+		setReady(cidr, metav1.ConditionTrue, "", "Kubernetes default Service CIDR is ready")
+	}, spec.AllocServiceCIDRDefault)
+
+	defaultRestored = rule.New("service-cidr-default-restored", func(s *Server) {
+		s.createDefaultServiceCIDR()
+		_ = s.rules.Load().AddRange(service.DefaultRange, s.options.ServiceCIDRs) // these have been ranges before
+	}, spec.AllocServiceCIDRDefaultRestored)
+
+	// Services that exist are left as they are.
+	rangesChanged = rule.New("ranges-changed", (*Server).changeRanges, spec.APIDualStackEnabledNew, spec.APIDualStackEnabledExisting)
+
+	recordRestored = rule.New("record-restored", (*Server).restore,
+		spec.AllocRecordSurvivesRestart, spec.AllocNodePortRecordSurvivesRestart, spec.AllocRestartDuringCreates)
+)
 
 // parseCIDRs reads one range, or two of different families, in canonical form.
 func parseCIDRs(texts []string) (prefixes []netip.Prefix, errs field.ErrorList) {
@@ -167,7 +188,7 @@ func (s *Server) changeServiceCIDR(name string, change func(*networkingv1.Servic
 func (s *Server) collectServiceCIDRs() {
 	entries, _ := s.store.list(serviceCIDRs, "")
 	for _, e := range entries {
-		if e.stored.GetDeletionTimestamp() == nil || !slices.Contains(e.stored.GetFinalizers(), serviceCIDRFinalizer) || s.depended(e.stored.(*networkingv1.ServiceCIDR)) {
+		if e.stored.GetDeletionTimestamp() == nil || !slices.Contains(e.stored.GetFinalizers(), serviceCIDRFinalizer) || s.cluster.leavingWaits.Do(s, e.stored.(*networkingv1.ServiceCIDR)) {
 			continue
 		}
 		s.changeServiceCIDR(e.stored.GetName(), func(cidr *networkingv1.ServiceCIDR) {
@@ -178,9 +199,6 @@ func (s *Server) collectServiceCIDRs() {
 
 // depended reports whether an IPAddress lies in the ServiceCIDR and in no other that stays.
 func (s *Server) depended(leaving *networkingv1.ServiceCIDR) bool {
-	if s.options.Faults.On(fault.ServiceCIDRGoneInUse) {
-		return false
-	}
 	var stay []netip.Prefix
 	all, _ := s.store.list(serviceCIDRs, "")
 	for _, e := range all {
@@ -216,17 +234,12 @@ func (s *Server) createDefaultServiceCIDR() {
 	for _, p := range s.options.ServiceCIDRs {
 		cidr.Spec.CIDRs = append(cidr.Spec.CIDRs, p.Masked().String())
 	}
-	if !s.options.Faults.On(fault.ServiceCIDRNotReady) {
-		setReady(cidr, metav1.ConditionTrue, "", "Kubernetes default Service CIDR is ready")
-	}
+	s.cluster.defaultReady.Do(cidr)
 	_, _ = s.store.create(serviceCIDRs, cidr, s.viewer(serviceCIDRs), nil) // the one that exists already is as good
 }
 
 // changeRanges gives the server other ranges, and its ServiceCIDR too.
 func (s *Server) changeRanges(prefixes []netip.Prefix) {
-	if s.options.Faults.On(fault.SecondRangeIgnored) {
-		return
-	}
 	s.options.ServiceCIDRs = prefixes
 	if e := s.store.get(serviceCIDRs, "", service.DefaultRange); e != nil {
 		changed := e.stored.(*networkingv1.ServiceCIDR).DeepCopy()
@@ -235,14 +248,6 @@ func (s *Server) changeRanges(prefixes []netip.Prefix) {
 			changed.Spec.CIDRs = append(changed.Spec.CIDRs, p.Masked().String())
 		}
 		_, _ = s.store.update(serviceCIDRs, e, changed, s.viewer(serviceCIDRs), nil) // nobody else writes now
-	}
-	if s.options.Faults.On(fault.ExistingBecomeDualStack) {
-		stored, _ := s.store.list(services, "")
-		for _, e := range stored {
-			changed := e.stored.(*corev1.Service).DeepCopy()
-			changed.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyPreferDualStack)
-			_, _ = s.store.update(services, e, changed, s.viewer(services), nil)
-		}
 	}
 }
 
@@ -261,9 +266,6 @@ func (s *Server) bootstrap() error {
 
 // restore tells new rules of what is stored.
 func (s *Server) restore(rules *service.Rules) error {
-	if s.options.Faults.On(fault.RestartForgets) {
-		return nil
-	}
 	cidrs, _ := s.store.list(serviceCIDRs, "")
 	for _, e := range cidrs {
 		if e.stored.GetDeletionTimestamp() != nil {

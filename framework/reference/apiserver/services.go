@@ -2,7 +2,6 @@ package apiserver
 
 import (
 	"fmt"
-	"net/http"
 	"net/netip"
 	"reflect"
 
@@ -12,7 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // serviceStrategy hands everything to service.Rules.
@@ -58,36 +58,43 @@ func (serviceStrategy) deleted(s *Server, obj object) {
 }
 
 func (serviceStrategy) warnings(s *Server, obj object, subresource string) []string {
-	warn := s.rules.Load().Warnings
-	if subresource == "status" {
-		warn = s.rules.Load().StatusWarnings
-	}
-	warnings := warn(obj.(*corev1.Service))
-	if s.options.Faults.On(fault.WarningAlways) {
-		warnings = append(warnings, "this Service was written")
-	}
-	return warnings
+	return s.serviceBook.warned.Do(s, obj.(*corev1.Service), subresource)
 }
 
-// view returns an object as readers see it: mostly the object itself.
+// Rules for what clients see of a Service.
+var (
+	warned = rule.New("service-warned-of", func(s *Server, svc *corev1.Service, subresource string) []string {
+		if subresource == "status" {
+			return s.rules.Load().StatusWarnings(svc)
+		}
+		return s.rules.Load().Warnings(svc)
+	}, spec.APIWarningForm)
+
+	// Mostly the object itself is seen.
+	serviceSeen = rule.New("service-seen", func(s *Server, svc *corev1.Service) *corev1.Service {
+		seen := svc.DeepCopy()
+		s.rules.Load().View(seen)
+		if reflect.DeepEqual(seen, svc) {
+			return svc // one object is enough
+		}
+		return seen
+	}, spec.APIApplyManagedFields, spec.APISpecPreserved)
+
+	// No pod runs here, so no Service has an endpoint that answers.
+	noEndpointAnswers = rule.New("no-endpoint-answers", func(name string) error {
+		return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
+	}, spec.APIProxyNoEndpoints, spec.APIProxyUnknownPort)
+)
+
+// view returns an object as readers see it.
 func (s *Server) view(res *resource, obj object) object {
 	if res != services {
 		return obj
 	}
-	svc := obj.(*corev1.Service)
-	seen := svc.DeepCopy()
-	s.rules.Load().View(seen)
-	if s.options.Faults.On(fault.ManagedFieldsHidden) {
-		seen.ManagedFields = nil
-	}
-	if reflect.DeepEqual(seen, svc) {
-		return obj // one object is enough
-	}
-	return seen
+	return s.serviceBook.serviceSeen.Do(s, obj.(*corev1.Service))
 }
 
-// proxy answers requests to /proxy. No pod runs here, so no Service has an endpoint that answers. A real server looks at the
-// Service only where the request names a port.
+// proxy answers requests to /proxy. A real server looks at the Service only where the request names a port.
 func (rq *request) proxy() error {
 	_, name, port, ok := utilnet.SplitSchemeNamePort(rq.name)
 	switch {
@@ -96,21 +103,18 @@ func (rq *request) proxy() error {
 	case port != "" && rq.server.store.get(services, rq.namespace, name) == nil:
 		return storeError(errNotFound, services, rq.namespace, name)
 	}
-	if rq.faulty(fault.ProxyBadGateway) {
-		return apierrors.NewGenericServerResponse(http.StatusBadGateway, "get", services.groupResource(), name, "no endpoint answers", 0, false)
-	}
-	return apierrors.NewServiceUnavailable(fmt.Sprintf("no endpoints available for service %q", name))
+	return rq.book.noEndpointAnswers.Do(name)
 }
 
 const kubernetesServiceName = "kubernetes"
 
-// createKubernetesService creates the Service that every control plane creates for its own API server. It takes the first address
-// of the primary range.
+var kubernetesAddress = rule.New("kubernetes-address", func(primary netip.Prefix) netip.Addr {
+	return primary.Masked().Addr().Next()
+}, spec.AllocFirstAddressKubernetes)
+
+// createKubernetesService creates the Service that every control plane creates for its own API server.
 func (s *Server) createKubernetesService() error {
-	first := s.options.ServiceCIDRs[0].Masked().Addr().Next()
-	if s.options.Faults.On(fault.KubernetesNotOnFirst) {
-		first = first.Next()
-	}
+	first := s.cluster.kubernetesAddress.Do(s.options.ServiceCIDRs[0])
 	svc := &corev1.Service{
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Service"},
 		ObjectMeta: metav1.ObjectMeta{

@@ -14,7 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/watch"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 const (
@@ -52,9 +53,7 @@ func (rq *request) watch() error {
 	if err != nil {
 		return err
 	}
-	// Without a resource version, or with 0, a watch begins with the objects that there are (for compatibility,
-	// unless the client says otherwise).
-	initial := version == 0 && !rq.faulty(fault.WatchWithoutInitial)
+	initial := rq.book.watchBeginsWithAll.Do(version)
 	if options.SendInitialEvents != nil {
 		initial = *options.SendInitialEvents
 	}
@@ -75,10 +74,11 @@ func (rq *request) watch() error {
 			}
 		}
 	}
-	if !initial && version > 0 && rq.faulty(fault.WatchRepeats) {
-		version--
+	position := (*store).position
+	if !initial { // the client has seen everything up to the version
+		position = rq.book.watchFromVersion.Do
 	}
-	sequence, err := rq.server.store.position(rq.resource, version)
+	sequence, err := position(rq.server.store, rq.resource, version)
 	if err != nil {
 		stream.fail(storeError(err, rq.resource, rq.namespace, rq.name))
 		return nil
@@ -164,33 +164,43 @@ func (rq *request) newWatchStream() (*watchStream, error) {
 	return s, nil
 }
 
-// sendChange sends a change as a client with a selector sees it: an object that comes to match is added, one that no longer
-// does is deleted.
+// Rules for watches.
+var (
+	// This is so unless the client says otherwise, and a version of 0 is none.
+	watchBeginsWithAll = rule.New("watch-begins-with-all", func(version uint64) bool { return version == 0 }, spec.APIWatchInitial)
+
+	watchFromVersion = rule.New("watch-from-version", (*store).position, spec.APIWatchFromVersion)
+
+	// An object that comes to match is added, one that no longer does is deleted.
+	changeSeen = rule.New("watch-change-seen", func(e *event, was, is bool) (watch.EventType, object) {
+		switch {
+		case is && was:
+			return watch.Modified, e.object
+		case is:
+			return watch.Added, e.object
+		case was && e.kind == watch.Deleted:
+			return watch.Deleted, e.object
+		case was: // the client knows the object as it was
+			last := e.previous.DeepCopyObject().(object)
+			last.SetResourceVersion(e.object.GetResourceVersion())
+			return watch.Deleted, last
+		}
+		return "", nil
+	}, spec.APIWatchEvents, spec.APIWatchSelector)
+)
+
+// sendChange sends a change as a client with a selector sees it.
 func (s *watchStream) sendChange(e *event, match func(object) bool) {
 	is := e.kind != watch.Deleted && match(e.object)
 	was := e.previous != nil && match(e.previous)
-	switch {
-	case is && was:
-		s.send(watch.Modified, e.object)
-	case is:
-		s.send(watch.Added, e.object)
-	case was && e.kind == watch.Deleted:
-		s.send(watch.Deleted, e.object)
-	case was && s.rq.faulty(fault.WatchSelectorOfAdded):
-		s.send(watch.Modified, e.object)
-	case was: // the client knows the object as it was
-		last := e.previous.DeepCopyObject().(object)
-		last.SetResourceVersion(e.object.GetResourceVersion())
-		s.send(watch.Deleted, last)
+	if kind, obj := s.rq.book.changeSeen.Do(e, was, is); obj != nil {
+		s.send(kind, obj)
 	}
 }
 
 func (s *watchStream) send(kind watch.EventType, obj runtime.Object) {
 	if s.err != nil {
 		return
-	}
-	if (kind == watch.Modified || kind == watch.Deleted) && s.rq.faulty(fault.WatchAllAdded) {
-		kind = watch.Added
 	}
 	shaped := obj
 	if kind != watch.Error {

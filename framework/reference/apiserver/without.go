@@ -1,29 +1,16 @@
 package apiserver
 
 import (
-	"maps"
-
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/service-conformance/conformance/framework/reference/absent"
-	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // lacks reports whether the server is without a feature.
 func (s *Server) lacks(feature string) bool { return s.options.Absent.In(absent.API, feature) }
-
-// faultsOfRules are those that the rules of Services are started with.
-func (s *Server) faultsOfRules() fault.Set {
-	if !s.lacks(spec.FeatureHealthCheckNodePort) {
-		return s.options.Faults
-	}
-	faults := fault.Set{fault.HealthCheckNever: true}
-	maps.Copy(faults, s.options.Faults)
-	return faults
-}
 
 // lacksDryRun refuses a dry run where the server has none.
 func (rq *request) lacksDryRun() error {

@@ -9,7 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // sentObject reads the object in the body, which is also returned as it was sent, with its media type.
@@ -26,7 +27,7 @@ func (rq *request) sentObject(options writeOptions) (obj object, data []byte, me
 
 // create handles POST on a collection.
 func (rq *request) create() error {
-	options, err := rq.createOptions()
+	options, err := rq.writeOptions("CreateOptions")
 	if err != nil {
 		return err
 	}
@@ -51,18 +52,9 @@ const generateAttempts = 8
 
 // create stores a decoded object and returns it as readers see it. The error is a Status.
 func (s *Server) create(res *resource, obj object, options writeOptions, w write) (object, error) {
-	s.faultyNew(res, obj)
-	if obj.GetResourceVersion() != "" {
-		return nil, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
-	}
-	sent := obj.GetUID()
-	newMetadata(obj)
-	if sent != "" && s.faulty(res, fault.UIDOfClient) {
-		obj.SetUID(sent)
-	}
-	if res.namespaced {
-		if err := s.store.namespaceState(obj.GetNamespace()); err != nil {
-			return nil, storeError(err, res, obj.GetNamespace(), obj.GetName())
+	for _, r := range s.book(res).creates {
+		if err := r.Do(s, res, obj); err != nil {
+			return nil, err
 		}
 	}
 	if obj.GetName() != "" || obj.GetGenerateName() == "" {
@@ -70,8 +62,7 @@ func (s *Server) create(res *resource, obj object, options writeOptions, w write
 	}
 	for attempt := 1; ; attempt++ {
 		candidate := obj.DeepCopyObject().(object)
-		generateName(candidate)
-		s.faultyGeneratedName(res, candidate)
+		s.book(res).nameGenerated.Do(candidate)
 		made, err := s.createNamed(res, candidate, options, w)
 		if err == nil || !apierrors.IsAlreadyExists(err) || attempt == generateAttempts {
 			return made, err
@@ -80,19 +71,16 @@ func (s *Server) create(res *resource, obj object, options writeOptions, w write
 }
 
 func (s *Server) createNamed(res *resource, obj object, options writeOptions, w write) (object, error) {
-	if s.faulty(res, fault.DryRunStoresNew) {
-		options.dryRun = false
-	}
+	dryRun := s.book(res).dryRunCreate.Do(options.dryRun)
 	writes, err := s.trackCreate(res, &obj, w)
 	if err != nil {
 		return nil, err
 	}
-	tx, err := res.strategy.create(s, obj, options.dryRun)
+	tx, err := s.book(res).createAccepted.Do(s, res, obj, dryRun)
 	if err != nil {
-		s.storeRefused(res, obj)
 		return nil, err
 	}
-	if options.dryRun {
+	if dryRun {
 		tx.Rollback()
 		if s.store.get(res, obj.GetNamespace(), obj.GetName()) != nil {
 			return nil, storeError(errExists, res, obj.GetNamespace(), obj.GetName())
@@ -102,15 +90,32 @@ func (s *Server) createNamed(res *resource, obj object, options writeOptions, w 
 	e, err := s.store.create(res, obj, s.viewer(res), writes)
 	if err != nil {
 		tx.Rollback()
-		if existing := s.store.get(res, obj.GetNamespace(), obj.GetName()); existing != nil && s.faulty(res, fault.CreateIdempotent) {
-			return existing.view, nil
-		}
-		return nil, storeError(err, res, obj.GetNamespace(), obj.GetName())
+		return s.book(res).nameUnique.Do(s, res, obj, err)
 	}
 	tx.Commit()
 	s.control(res, nil, e.stored)
 	return e.view, nil
 }
+
+// Rules for creates.
+var (
+	dryRunCreate = rule.New("dry-run-create", asked, spec.APIDryRunCreate, spec.APIDryRunSilent, spec.AllocDryRunCreateKeepsNothing)
+
+	createAccepted = rule.New("create-accepted", func(s *Server, res *resource, obj object, dryRun bool) (transaction, error) {
+		return res.strategy.create(s, obj, dryRun)
+	}, spec.AllocRefusedCreateLeaksNothing, spec.AllocExhaustedRefused)
+
+	nameUnique = rule.New("name-unique", func(_ *Server, res *resource, obj object, err error) (object, error) {
+		return nil, storeError(err, res, obj.GetNamespace(), obj.GetName())
+	}, spec.APINameUnique)
+
+	putCreates = rule.New("put-creates", func(rq *request) bool {
+		return rq.resource.createOnUpdate && rq.subresource == ""
+	}, spec.APIPUTCreates, spec.APIStatusNotCreated)
+)
+
+// asked says that a request is a dry run if the client asks for one.
+func asked(dryRun bool) bool { return dryRun }
 
 // viewer returns how readers see the objects of a resource.
 func (s *Server) viewer(res *resource) func(object) object {
@@ -119,7 +124,7 @@ func (s *Server) viewer(res *resource) func(object) object {
 
 // put handles PUT on an object or a subresource.
 func (rq *request) put() error {
-	options, err := rq.updateOptions()
+	options, err := rq.writeOptions("UpdateOptions")
 	if err != nil {
 		return err
 	}
@@ -127,23 +132,13 @@ func (rq *request) put() error {
 	if err != nil {
 		return err
 	}
-	if err := rq.nameOfBody(sent); err != nil {
-		return err
-	}
-	if err := rq.namespaceOfBody(sent); err != nil {
+	if err := rq.checkIdentity(sent); err != nil {
 		return err
 	}
 	return rq.modify(modification{
 		options: options,
-		create:  rq.resource.createOnUpdate && !rq.faulty(fault.PUTNeedsObject) && (rq.subresource == "" || rq.faulty(fault.StatusCreates)),
-		next: func(old object) (object, error) {
-			obj := sent.DeepCopyObject().(object)
-			rq.faultyUpdate(obj, old)
-			if uid := obj.GetUID(); uid != "" && old != nil {
-				return obj, checkPreconditions(rq.resource, old, &uid, nil)
-			}
-			return obj, nil
-		},
+		create:  rq.book.putCreates.Do(rq),
+		next:    func(old object) (object, error) { return rq.book.putReplaces.Do(sent, old), nil },
 	})
 }
 
@@ -190,19 +185,18 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 	if m.apply {
 		start = s.tracked(res, old)
 	}
-	if rq.faulty(fault.DryRunStoresChange) {
-		m.options.dryRun = false
-	}
-	obj, err := m.next(rq.faultyPatchBase(start))
+	dryRun := rq.book.dryRunUpdate.Do(m.options.dryRun)
+	obj, err := m.next(rq.book.changeOfLatest.Do(rq, start))
 	if err != nil {
 		return nil, 0, err
 	}
-	rq.faultyPatched(obj, old.stored)
-	if err := rq.checkIdentity(obj); err != nil {
+	if err := rq.checkIdentity(obj); err != nil { // a patch may have renamed it
 		return nil, 0, err
 	}
-	if err := rq.successorMetadata(obj, old.stored); err != nil {
-		return nil, 0, err
+	for _, r := range rq.book.updates {
+		if err := r.Do(rq, obj, old.stored); err != nil {
+			return nil, 0, err
+		}
 	}
 	var writes []write
 	if !m.apply {
@@ -210,17 +204,17 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 			return nil, 0, err
 		}
 	}
-	tx, err := res.strategy.update(s, obj, old.stored, rq.subresource, m.options.dryRun)
+	tx, err := res.strategy.update(s, obj, old.stored, rq.subresource, dryRun)
 	if err != nil {
 		return nil, 0, err
 	}
 	warnings := res.strategy.warnings(s, obj, rq.subresource)
 	switch {
-	case m.options.dryRun:
+	case dryRun:
 		tx.Rollback()
 		rq.warn(warnings...)
 		return s.view(res, obj), http.StatusOK, nil
-	case equality.Semantic.DeepEqual(obj, old.stored) && !rq.faulty(fault.UnchangedWritten): // nothing to write: the resource version stays
+	case rq.book.unchangedStays.Do(obj, old.stored):
 		tx.Rollback()
 		rq.warn(warnings...)
 		return old.view, http.StatusOK, nil
@@ -238,11 +232,30 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 	return result, http.StatusOK, nil
 }
 
+// Rules for updates and patches.
+var (
+	dryRunUpdate = rule.New("dry-run-update", asked, spec.APIDryRunUpdate, spec.APIDryRunSilent, spec.AllocDryRunUpdateKeepsNothing)
+
+	putReplaces = rule.New("put-replaces", func(sent, _ object) object { return sent.DeepCopyObject().(object) }, spec.APIUpdateReplaces)
+
+	// Of several patches at a time, each starts from what the one before it has stored.
+	changeOfLatest = rule.New("change-of-latest", func(_ *request, stored object) object { return stored }, spec.APIConcurrentPatches)
+
+	unchangedStays = rule.New("unchanged-stays", func(obj, old object) bool {
+		return equality.Semantic.DeepEqual(obj, old)
+	}, spec.APIResourceVersionChanges)
+
+	// The store sets the resource version.
+	changeStored = rule.New("change-stored", func(s *Server, res *resource, old *entry, obj object, writes []write) (*entry, error) {
+		return s.store.update(res, old, obj, s.viewer(res), writes)
+	}, spec.APIResourceVersionChanges)
+)
+
 // replace stores the successor of an object. One that is being deleted and has lost its last finalizer is gone instead.
 // The error is errChanged or errNotFound.
 func (s *Server) replace(res *resource, old *entry, obj object, writes []write) (object, error) {
 	if !deletable(obj) {
-		e, err := s.store.update(res, old, obj, s.faultyViewer(res, old.stored, s.viewer(res)), writes)
+		e, err := s.book(res).changeStored.Do(s, res, old, obj, writes)
 		if err != nil {
 			return nil, err
 		}
@@ -255,14 +268,6 @@ func (s *Server) replace(res *resource, old *entry, obj object, writes []write) 
 	}
 	s.afterRemoval(res, obj)
 	return view, nil
-}
-
-// checkIdentity keeps a patch from renaming an object.
-func (rq *request) checkIdentity(obj object) error {
-	if err := rq.nameOfBody(obj); err != nil {
-		return err
-	}
-	return rq.namespaceOfBody(obj)
 }
 
 // createByModify creates the object that PUT or apply names.
