@@ -47,6 +47,18 @@ type Decision struct {
 	Service string
 }
 
+// connection is the first packet of one, and what is known where it enters.
+type connection struct {
+	*Node // where it enters
+	*Packet
+	to     *destination // what it is for
+	now    time.Time
+	random *rand.Rand
+	open   func(netip.AddrPort) int
+}
+
+func (c *connection) serviceSpec() *corev1.ServiceSpec { return &c.to.port.service.Spec }
+
 // Decide says what becomes of a packet that enters the node. open counts the connections that are open to an endpoint, for IPVS.
 func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(netip.AddrPort) int) Decision {
 	if n.programmed == nil || n.flushed || n.ipvs() && (n.faults.On(fault.IPVSNotServed) || n.config.WithoutIPVS) {
@@ -62,6 +74,7 @@ func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(net
 	if !n.admits(p, d) {
 		return Decision{Answer: Drop}
 	}
+	c := &connection{Node: n, Packet: p, to: d, now: now, random: random, open: open}
 	among, none := n.candidates(d, p.To.Addr().Is6(), p.Inside)
 	if n.ipvs() && n.realServers == addedRealServer && n.realServerWins(d, random) {
 		return Decision{Answer: Drop} // it went to an address where nobody is
@@ -69,11 +82,10 @@ func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(net
 	if len(among) == 0 {
 		return Decision{Answer: none}
 	}
-	client := p.Source.Addr()
-	chosen := n.sticky(now, d.port, d, client, among)
+	chosen := c.sticky(among)
 	if chosen == nil {
-		chosen = n.choose(p, d.port, among, random, open)
-		n.remember(now, d.port, d, client, chosen)
+		chosen = c.choose(among)
+		c.remember(chosen)
 	}
 	return Decision{Answer: Forward, To: chosen.Address, Source: n.seen(p, d, chosen), Service: string(d.port.service.UID) + d.port.port.Name}
 }

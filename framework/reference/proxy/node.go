@@ -17,6 +17,7 @@ type Node struct {
 	// Draining nodes are about to be removed: their health check fails (KEP-3836).
 	Draining bool
 
+	*book
 	faults     fault.Set
 	config     candidate.ProxyConfiguration
 	running    bool
@@ -42,8 +43,8 @@ type Node struct {
 }
 
 // NewNode makes a node without a proxy.
-func NewNode(as candidate.Node, own bool, faults fault.Set) *Node {
-	return &Node{Node: as, Own: own, faults: faults, affinity: map[affinityKey]*affinityEntry{}, turns: map[*servicePort]int{}}
+func (r *Rules) NewNode(as candidate.Node, own bool) *Node {
+	return &Node{Node: as, Own: own, book: r.book, faults: r.faults, affinity: map[affinityKey]*affinityEntry{}, turns: map[*servicePort]int{}}
 }
 
 // has reports whether an address belongs to the node; loopback addresses belong to every node.

@@ -12,6 +12,12 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
+// Rules are the rules of the proxies of one cluster.
+type Rules struct {
+	*book
+	faults fault.Set
+}
+
 // Objects are the Services, EndpointSlices and Service ranges of one moment, indexed for packets. They are immutable and safe for concurrent use.
 type Objects struct {
 	// Version tells moments apart.
@@ -19,6 +25,7 @@ type Objects struct {
 	// ServiceRanges are those that virtual IPs are taken from.
 	ServiceRanges []netip.Prefix
 
+	*book
 	faults     fault.Set
 	services   []*service
 	byTarget   map[target][]*destination
@@ -79,8 +86,8 @@ type destination struct {
 }
 
 // NewObjects indexes Services and EndpointSlices. earlier is what was known before; only faults look at it.
-func NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv1.EndpointSlice, ranges []netip.Prefix, faults fault.Set, earlier *Objects) *Objects {
-	o := &Objects{Version: version, ServiceRanges: ranges, faults: faults, byTarget: map[target][]*destination{}, virtualIPs: map[netip.Addr]bool{}, healths: map[int]*service{}}
+func (r *Rules) NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv1.EndpointSlice, ranges []netip.Prefix, earlier *Objects) *Objects {
+	o := &Objects{Version: version, ServiceRanges: ranges, book: r.book, faults: r.faults, byTarget: map[target][]*destination{}, virtualIPs: map[netip.Addr]bool{}, healths: map[int]*service{}}
 	bySvc := map[string][]*discoveryv1.EndpointSlice{}
 	for _, s := range slices {
 		if name := s.Labels[serviceLabel]; name != "" {

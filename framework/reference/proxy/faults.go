@@ -1,0 +1,19 @@
+package proxy
+
+import (
+	"slices"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
+)
+
+// New makes the rules with the deliberate bugs that are switched on. A book with faults is of one cluster: what a fault
+// remembers, it remembers of that cluster.
+func New(faults fault.Set) *Rules {
+	return &Rules{book: fault.Apply(newBook(), wrongs, faults), faults: faults}
+}
+
+// wrong is a fault and what it changes in the book of rules.
+type wrong fault.Edit[book]
+
+// wrongs are all faults of this package.
+var wrongs = slices.Concat(affinityFaults, scheduleFaults)
