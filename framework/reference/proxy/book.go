@@ -11,6 +11,22 @@ import (
 
 // The kinds of rules.
 type (
+	// An asking rule is a question about a connection.
+	asking = func(c *connection) bool
+	// A claiming rule returns what a packet to a target is for; nil if that is no Service.
+	claiming = func(c *connection, t target) *destination
+	// An ignoring rule says that what is sent to a destination does not concern the node.
+	ignoring = func(c *connection, d *destination) bool
+	// An addressing rule says whether node ports are served on an address of the node.
+	addressing = func(n *Node, a netip.Addr) bool
+	// A governing rule is a traffic policy. It returns the endpoints that a connection may be given, and what to do if there are none.
+	governing = func(c *connection, all []*Endpoint) (among []*Endpoint, none Answer)
+	// A selecting rule returns some of the endpoints.
+	selecting = func(n *Node, es []*Endpoint) []*Endpoint
+	// A narrowing rule returns some of the ready endpoints by the hints of all.
+	narrowing = func(n *Node, ready, all []*Endpoint) []*Endpoint
+	// A hinting rule says whether an endpoint has a kind of hints, and whether these fit the node.
+	hinting = func(n *Node, e *Endpoint) (has, fits bool)
 	// A choosing rule picks the endpoint of a connection among those that it may be given, of which there is one at least.
 	choosing = func(c *connection, among []*Endpoint) *Endpoint
 	// A keying rule says what affinity holds for.
@@ -21,6 +37,36 @@ type (
 
 // book is the rules of the proxy. It is read only once it is in use.
 type book struct {
+	// What a packet is for, and who may send it.
+	inEffect        rule.Rule[func(n *Node) bool]
+	servesNodePorts rule.Rule[addressing]
+	nodePortDefault rule.Rule[addressing]
+	targeted        rule.Rule[func(address netip.Addr, port uint16, protocol corev1.Protocol) target]
+	claims          rule.Rule[claiming]
+	ignores         []rule.Rule[ignoring]
+	unusedPort      rule.Rule[func(n *Node) Answer]
+	unallocated     rule.Rule[func(n *Node) Answer]
+	admits          []rule.Rule[asking]
+	sourceRangesOf  rule.Rule[asking]
+	inSourceRange   rule.Rule[func(r netip.Prefix, client netip.Addr) bool]
+
+	// Which endpoints a connection may be given.
+	internalLocal     rule.Rule[asking]
+	externalLocal     rule.Rule[asking]
+	externalTraffic   rule.Rule[asking]
+	clusterPolicy     rule.Rule[governing]
+	localPolicy       rule.Rule[governing]
+	onlyElsewhere     rule.Rule[governing]
+	ready             rule.Rule[func(e *Endpoint) bool]
+	lastResort        rule.Rule[func(e *Endpoint) bool]
+	clusterLastResort rule.Rule[selecting]
+	localLastResort   rule.Rule[selecting]
+	nodeEndpoints     rule.Rule[selecting]
+	onNode            rule.Rule[func(n *Node, e *Endpoint) bool]
+	hinted            rule.Rule[narrowing]
+	hintsComplete     rule.Rule[func(n *Node, kind hinting, ready, all []*Endpoint) bool]
+	hints             []rule.Rule[hinting] // the first kind counts first
+
 	// Session affinity.
 	affinityAsked    rule.Rule[func(d *destination) bool]
 	affinityKey      rule.Rule[keying]
@@ -36,11 +82,47 @@ type book struct {
 	neverQueue      rule.Rule[choosing]
 	destinationHash rule.Rule[choosing]
 	sourceHash      rule.Rule[choosing]
+
+	// What the endpoint sees, and flows of datagrams.
+	clusterIPMasquerades rule.Rule[asking]
+	clusterMasquerades   rule.Rule[asking]
+	localMasquerades     rule.Rule[asking]
+	hairpinAnswered      rule.Rule[func() bool]
+	flowKept             rule.Rule[func(es []*Endpoint, to netip.AddrPort) bool]
+	flowOutlives         rule.Rule[func() bool]
 }
 
 // newBook is the right rules.
 func newBook() *book {
 	return &book{
+		inEffect:        inEffect,
+		servesNodePorts: nodePortAddress,
+		nodePortDefault: nodePortDefault,
+		targeted:        targeted,
+		claims:          claims,
+		ignores:         []rule.Rule[ignoring]{externalIPsOff},
+		unusedPort:      unusedPort,
+		unallocated:     unallocated,
+		admits:          []rule.Rule[asking]{sourceRanges},
+		sourceRangesOf:  sourceRangesOf,
+		inSourceRange:   inSourceRange,
+
+		internalLocal:     internalLocal,
+		externalLocal:     externalLocal,
+		externalTraffic:   externalTraffic,
+		clusterPolicy:     clusterPolicy,
+		localPolicy:       localPolicy,
+		onlyElsewhere:     onlyElsewhere,
+		ready:             readyEndpoint,
+		lastResort:        lastResort,
+		clusterLastResort: clusterLastResort,
+		localLastResort:   localLastResort,
+		nodeEndpoints:     nodeEndpoints,
+		onNode:            onNode,
+		hinted:            hinted,
+		hintsComplete:     hintsComplete,
+		hints:             []rule.Rule[hinting]{nodeHint, zoneHint},
+
 		affinityAsked:    affinityAsked,
 		affinityKey:      affinityKeyed,
 		affinityTimeout:  affinityTimeout,
@@ -54,6 +136,13 @@ func newBook() *book {
 		neverQueue:      neverQueue,
 		destinationHash: destinationHash,
 		sourceHash:      sourceHash,
+
+		clusterIPMasquerades: clusterIPMasquerades,
+		clusterMasquerades:   clusterMasquerades,
+		localMasquerades:     localMasquerades,
+		hairpinAnswered:      hairpinAnswered,
+		flowKept:             flowKept,
+		flowOutlives:         flowOutlives,
 	}
 }
 

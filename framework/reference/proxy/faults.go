@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
 )
 
 // New makes the rules with the deliberate bugs that are switched on. A book with faults is of one cluster: what a fault
@@ -16,4 +17,9 @@ func New(faults fault.Set) *Rules {
 type wrong fault.Edit[book]
 
 // wrongs are all faults of this package.
-var wrongs = slices.Concat(affinityFaults, scheduleFaults)
+var wrongs = slices.Concat(
+	decideFaults, nodePortFaults, policyFaults, selectFaults, hintFaults, affinityFaults, scheduleFaults, seenFaults, flowFaults,
+)
+
+// bug is a rule that a fault adds. It follows no requirement.
+func bug[F any](do F) rule.Rule[F] { return rule.New("a bug", do) }

@@ -7,6 +7,8 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Node is a node with its proxy: what the proxy has programmed, and what the kernel remembers. It is not safe for concurrent use.
@@ -65,27 +67,26 @@ func (n *Node) Address(like netip.Addr) netip.Addr {
 func (n *Node) nftables() bool { return n.config.Mode == "nftables" }
 func (n *Node) ipvs() bool     { return n.config.Mode == "ipvs" }
 
-// servesNodePorts reports whether node ports are served on an address of the node: on all of them, unless the mode or the
-// configuration restricts it (proxy-node-port-addresses).
-func (n *Node) servesNodePorts(a netip.Addr) bool {
-	primary := slices.Contains(n.Addresses, a)
-	allowed := n.config.NodePortAddresses
-	switch {
-	case n.faults.On(fault.NodePortAddressesIgnored):
-		return true
-	case a.IsLoopback() && n.faults.On(fault.NodePortLoopbackNotServed):
-		return false
-	case n.nftables() && a.IsLoopback():
-		return n.faults.On(fault.NFTablesLoopback)
-	case len(allowed) == 0 && n.nftables():
-		return primary || n.faults.On(fault.NFTablesAllAddresses)
-	case len(allowed) == 0:
-		return true
-	case slices.Contains(allowed, "primary"):
-		return primary
-	}
-	return slices.ContainsFunc(allowed, func(text string) bool {
-		p, err := netip.ParsePrefix(text)
-		return err == nil && p.Contains(a)
-	})
-}
+// Rules for the addresses of a node that serve node ports.
+var (
+	nodePortAddress = rule.New("proxy-node-ports-on-address", func(n *Node, a netip.Addr) bool {
+		allowed := n.config.NodePortAddresses
+		switch {
+		case n.nftables() && a.IsLoopback():
+			return false
+		case len(allowed) == 0:
+			return n.nodePortDefault.Do(n, a)
+		case slices.Contains(allowed, "primary"):
+			return slices.Contains(n.Addresses, a)
+		}
+		return slices.ContainsFunc(allowed, func(text string) bool {
+			p, err := netip.ParsePrefix(text)
+			return err == nil && p.Contains(a)
+		})
+	}, spec.ProxyNodePortAddresses, spec.ProxyNodePortLoopbackDeclared, spec.ProxyNftablesNodePortsPrimary)
+
+	// Every address serves them, in nftables mode the primary ones.
+	nodePortDefault = rule.New("proxy-node-ports-by-default", func(n *Node, a netip.Addr) bool {
+		return !n.nftables() || slices.Contains(n.Addresses, a)
+	}, spec.ProxyNodePortReachable, spec.ProxyNodePortEveryNode, spec.ProxyDualStackNodePorts, spec.ProxyNftablesNodePortsPrimary)
+)

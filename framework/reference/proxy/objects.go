@@ -193,17 +193,15 @@ func (o *Objects) announce(sp *servicePort) {
 		return
 	}
 	enter := func(kind Kind, address string, port int32) {
-		t := target{port: uint16(port), protocol: protocol}
+		var to netip.Addr
 		if address != "" {
 			a, err := netip.ParseAddr(address)
 			if err != nil {
 				return
 			}
-			t.address = a
+			to = a
 		}
-		if o.faults.On(fault.ProtocolIgnored) {
-			t.protocol = ""
-		}
+		t := o.targeted.Do(to, uint16(port), protocol)
 		d := &destination{kind: kind, port: sp}
 		o.byTarget[t] = append(o.byTarget[t], d)
 	}
