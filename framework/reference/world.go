@@ -170,7 +170,7 @@ func (w *world) current() *proxy.Objects {
 	if w.faults.On(fault.NFTablesRangeNotAdded) {
 		ranges = w.server.ServiceCIDRs()
 	}
-	w.objects = w.proxy.NewObjects(version, services, slices, ranges, w.objects)
+	w.objects = w.proxy.NewObjects(version, services, slices, ranges)
 	return w.objects
 }
 

@@ -5,12 +5,21 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/service-conformance/conformance/framework/reference/rule"
 )
 
 // The kinds of rules.
 type (
+	// An indexing rule fills in what there is at a moment.
+	indexing = func(o *Objects, services []*corev1.Service, slices []*discoveryv1.EndpointSlice)
+	// A joining rule fills in the endpoints of a port from the slices of its Service.
+	joining = func(o *Objects, sp *servicePort, of []*discoveryv1.EndpointSlice)
+	// A numbering rule returns the number that the endpoints of a slice have for a port of the Service.
+	numbering = func(sp *servicePort, slice *discoveryv1.EndpointSlice, p *discoveryv1.EndpointPort) int32
+	// An announcing rule enters addresses of one kind that lead to a port.
+	announcing = func(o *Objects, sp *servicePort)
 	// An asking rule is a question about a connection.
 	asking = func(c *connection) bool
 	// A claiming rule returns what a packet to a target is for; nil if that is no Service.
@@ -37,6 +46,19 @@ type (
 
 // book is the rules of the proxy. It is read only once it is in use.
 type book struct {
+	// Which Services are served, where, and by which endpoints.
+	indexed      rule.Rule[indexing]
+	unserved     []rule.Rule[func(svc *corev1.Service) bool]
+	portServed   rule.Rule[func(sp *servicePort) bool]
+	announces    []rule.Rule[announcing]
+	captured     rule.Rule[func(in *corev1.LoadBalancerIngress) bool]
+	healthPort   rule.Rule[func(o *Objects, s *service)]
+	joined       rule.Rule[joining]
+	endpointPort rule.Rule[func(sp *servicePort, p *discoveryv1.EndpointPort) bool]
+	targetPort   rule.Rule[numbering]
+	countedOnce  rule.Rule[func(o *Objects, list []*Endpoint, e *Endpoint) []*Endpoint]
+	outweighs    rule.Rule[func(e, other *Endpoint) bool]
+
 	// What a packet is for, and who may send it.
 	inEffect        rule.Rule[func(n *Node) bool]
 	servesNodePorts rule.Rule[addressing]
@@ -95,6 +117,18 @@ type book struct {
 // newBook is the right rules.
 func newBook() *book {
 	return &book{
+		indexed:      indexed,
+		unserved:     []rule.Rule[func(*corev1.Service) bool]{ofAnotherProxy, externalNameLeft, headlessLeft},
+		portServed:   portServed,
+		announces:    []rule.Rule[announcing]{virtualIPKnown, clusterIPServed, externalIPServed, loadBalancerServed, nodePortServed},
+		captured:     captured,
+		healthPort:   healthPort,
+		joined:       joined,
+		endpointPort: endpointPort,
+		targetPort:   targetPort,
+		countedOnce:  countedOnce,
+		outweighs:    outweighs,
+
 		inEffect:        inEffect,
 		servesNodePorts: nodePortAddress,
 		nodePortDefault: nodePortDefault,

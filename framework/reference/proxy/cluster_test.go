@@ -112,7 +112,7 @@ func nodeWith(config candidate.ProxyConfiguration, s *corev1.Service, of ...*dis
 		Name: "n1", Zone: "z1", Addresses: addresses(nodeIP, "fd00:172:30::101"), SecondaryAddresses: addresses(secondaryIP),
 	}, true)
 	n.Start(config)
-	n.Advance(start, rules.NewObjects(1, []*corev1.Service{s}, of, []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}, nil))
+	n.Advance(start, rules.NewObjects(1, []*corev1.Service{s}, of, []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}))
 	return n
 }
 

@@ -18,6 +18,7 @@ type wrong fault.Edit[book]
 
 // wrongs are all faults of this package.
 var wrongs = slices.Concat(
+	serviceFaults, announceFaults, healthPortFaults, endpointFaults,
 	decideFaults, nodePortFaults, policyFaults, selectFaults, hintFaults, affinityFaults, scheduleFaults, seenFaults, flowFaults,
 )
 
