@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/rule"
 )
 
@@ -40,6 +41,14 @@ type (
 	choosing = func(c *connection, among []*Endpoint) *Endpoint
 	// A keying rule says what affinity holds for.
 	keying = func(sp *servicePort, client netip.Addr) affinityKey
+	// A timing rule says whether the proxy syncs, so long since it did.
+	timing = func(n *Node, current *Objects, since time.Duration) bool
+	// A writing rule is what a sync does to the kernel. There is nothing earlier at the first sync.
+	writing = func(n *Node, earlier, current *Objects)
+	// A reporting rule says whether the proxy is well.
+	reporting = func(n *Node, now time.Time) bool
+	// A measuring rule returns metrics as text.
+	measuring = func(n *Node) string
 	// A keeping rule returns the endpoint that a client had before and keeps; nil if it has to be given another one.
 	keeping = func(sp *servicePort, among []*Endpoint, was netip.AddrPort) *Endpoint
 )
@@ -112,6 +121,28 @@ type book struct {
 	hairpinAnswered      rule.Rule[func() bool]
 	flowKept             rule.Rule[func(es []*Endpoint, to netip.AddrPort) bool]
 	flowOutlives         rule.Rule[func() bool]
+
+	// How the proxy starts, and when it programs what.
+	verified      rule.Rule[func(config *candidate.ProxyConfiguration) bool]
+	configured    rule.Rule[func(n *Node, config *candidate.ProxyConfiguration)]
+	minSyncPeriod rule.Rule[func(config *candidate.ProxyConfiguration) time.Duration]
+	rewritten     rule.Rule[func(n *Node, config *candidate.ProxyConfiguration)]
+	started       rule.Rule[func(n *Node)]
+	stopped       rule.Rule[func(n *Node)]
+	changeDue     rule.Rule[timing]
+	periodDue     rule.Rule[timing]
+	sharedDue     rule.Rule[timing]
+	synced        rule.Rule[func(n *Node, now time.Time, current *Objects)]
+	writes        []rule.Rule[writing]
+
+	// What the proxy tells of itself and of Services.
+	countsForHealth rule.Rule[func(n *Node, e *Endpoint) bool]
+	healthCode      rule.Rule[func(n *Node, count int) int]
+	healthAnswer    rule.Rule[func(s *service, count int) *candidate.HTTPAnswer]
+	healthz         rule.Rule[reporting]
+	livez           rule.Rule[reporting]
+	overdue         rule.Rule[reporting]
+	metrics         []rule.Rule[measuring]
 }
 
 // newBook is the right rules.
@@ -177,6 +208,26 @@ func newBook() *book {
 		hairpinAnswered:      hairpinAnswered,
 		flowKept:             flowKept,
 		flowOutlives:         flowOutlives,
+
+		verified:      verified,
+		configured:    configured,
+		minSyncPeriod: minSyncPeriod,
+		rewritten:     rewritten,
+		started:       started,
+		stopped:       stopped,
+		changeDue:     changeDue,
+		periodDue:     periodDue,
+		sharedDue:     sharedDue,
+		synced:        synced,
+		writes:        []rule.Rule[writing]{servicesWritten, flushRepaired, dropRepaired, virtualServersCleared, realServersRepaired},
+
+		countsForHealth: countsForHealth,
+		healthCode:      healthCode,
+		healthAnswer:    healthAnswer,
+		healthz:         healthz,
+		livez:           livez,
+		overdue:         overdue,
+		metrics:         []rule.Rule[measuring]{syncMetric, programmingMetric, restoreMetrics, noLocalMetric},
 	}
 }
 

@@ -6,4 +6,4 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/rule/ruletest"
 )
 
-func TestBook(t *testing.T) { ruletest.Entries(t, Book()) }
+func TestBook(t *testing.T) { ruletest.Book(t, newBook, wrongs) }

@@ -10,7 +10,7 @@ import (
 // New makes the rules with the deliberate bugs that are switched on. A book with faults is of one cluster: what a fault
 // remembers, it remembers of that cluster.
 func New(faults fault.Set) *Rules {
-	return &Rules{book: fault.Apply(newBook(), wrongs, faults), faults: faults}
+	return &Rules{fault.Apply(newBook(), wrongs, faults)}
 }
 
 // wrong is a fault and what it changes in the book of rules.
@@ -20,6 +20,7 @@ type wrong fault.Edit[book]
 var wrongs = slices.Concat(
 	serviceFaults, announceFaults, healthPortFaults, endpointFaults,
 	decideFaults, nodePortFaults, policyFaults, selectFaults, hintFaults, affinityFaults, scheduleFaults, seenFaults, flowFaults,
+	startFaults, syncFaults, healthCheckFaults, healthFaults,
 )
 
 // bug is a rule that a fault adds. It follows no requirement.

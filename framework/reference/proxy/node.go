@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -20,7 +19,6 @@ type Node struct {
 	Draining bool
 
 	*book
-	faults     fault.Set
 	config     candidate.ProxyConfiguration
 	running    bool
 	starts     int
@@ -33,7 +31,6 @@ type Node struct {
 	failures        int // updates that failed
 	flushed         bool
 	dropped         bool // single rules are gone
-	repairs         int  // of flushed rules
 	blocked         bool
 	twins           bool      // of all virtual servers
 	pending         time.Time // since when there is a change that could not be programmed
@@ -46,7 +43,7 @@ type Node struct {
 
 // NewNode makes a node without a proxy.
 func (r *Rules) NewNode(as candidate.Node, own bool) *Node {
-	return &Node{Node: as, Own: own, book: r.book, faults: r.faults, affinity: map[affinityKey]*affinityEntry{}, turns: map[*servicePort]int{}}
+	return &Node{Node: as, Own: own, book: r.book, affinity: map[affinityKey]*affinityEntry{}, turns: map[*servicePort]int{}}
 }
 
 // has reports whether an address belongs to the node; loopback addresses belong to every node.

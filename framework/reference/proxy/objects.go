@@ -8,16 +8,12 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Rules are the rules of the proxies of one cluster.
-type Rules struct {
-	*book
-	faults fault.Set
-}
+type Rules struct{ *book }
 
 // Objects are the Services, EndpointSlices and Service ranges of one moment, indexed for packets. They are immutable and safe for concurrent use.
 type Objects struct {
