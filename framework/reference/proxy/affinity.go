@@ -25,17 +25,17 @@ type affinityEntry struct {
 
 // sticky returns the endpoint that the client has, if the Service asks for affinity and the sticky time is not over; nil otherwise.
 func (c *connection) sticky(among []*Endpoint) *Endpoint {
-	if !c.affinityAsked.Do(c.to) {
+	if !c.affinityAsked.Do(c.dest) {
 		return nil
 	}
-	k := c.affinityKey.Do(c.to.port, c.Source.Addr())
+	k := c.affinityKey.Do(c.dest.port, c.Source.Addr())
 	e := c.affinity[k]
 	if e == nil {
 		return nil
 	}
 	var kept *Endpoint
 	if c.now.Sub(e.used) <= c.affinityTimeout.Do(c.serviceSpec()) {
-		kept = c.affinityEndpoint.Do(c.to.port, among, e.endpoint)
+		kept = c.affinityEndpoint.Do(c.dest.port, among, e.endpoint)
 	}
 	if kept == nil {
 		delete(c.affinity, k)
@@ -47,8 +47,8 @@ func (c *connection) sticky(among []*Endpoint) *Endpoint {
 
 // remember ties the client to an endpoint.
 func (c *connection) remember(e *Endpoint) {
-	if c.affinityAsked.Do(c.to) {
-		c.affinity[c.affinityKey.Do(c.to.port, c.Source.Addr())] = &affinityEntry{e.Address, c.now}
+	if c.affinityAsked.Do(c.dest) {
+		c.affinity[c.affinityKey.Do(c.dest.port, c.Source.Addr())] = &affinityEntry{e.Address, c.now}
 	}
 }
 
@@ -63,7 +63,7 @@ var (
 		return affinityKey{service: string(sp.service.UID), port: sp.port.Name + "/" + string(sp.port.Protocol), client: client}
 	}, spec.ProxyAffinityClientIP, spec.ProxyAffinityClientsIndependent, spec.ProxyAffinityBackendAdded)
 
-	affinityTimeout = rule.New("proxy-affinity-timeout", func(s *corev1.ServiceSpec) time.Duration {
+	affinityTimeout = rule.New("proxy-affinity-sticky-time", func(s *corev1.ServiceSpec) time.Duration {
 		seconds := corev1.DefaultClientIPServiceAffinitySeconds
 		if c := s.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
 			seconds = *c.ClientIP.TimeoutSeconds

@@ -52,13 +52,13 @@ type Decision struct {
 type connection struct {
 	*Node // where it enters
 	*Packet
-	to     *destination // what it is for
+	dest   *destination // what it is for
 	now    time.Time
 	random *rand.Rand
 	open   func(netip.AddrPort) int
 }
 
-func (c *connection) serviceSpec() *corev1.ServiceSpec { return &c.to.port.service.Spec }
+func (c *connection) serviceSpec() *corev1.ServiceSpec { return &c.dest.port.service.Spec }
 
 // Decide says what becomes of a packet that enters the node. open counts the connections that are open to an endpoint, for IPVS.
 func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(netip.AddrPort) int) Decision {
@@ -66,7 +66,7 @@ func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(net
 		return Decision{Answer: Pass}
 	}
 	c := &connection{Node: n, Packet: p, now: now, random: random, open: open}
-	if c.to = c.destination(); c.to == nil {
+	if c.dest = c.destination(); c.dest == nil {
 		return Decision{Answer: c.unclaimed()}
 	}
 	for i := range c.admits {
@@ -86,7 +86,7 @@ func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(net
 		chosen = c.choose(among)
 		c.remember(chosen)
 	}
-	return Decision{Answer: Forward, To: chosen.Address, Source: c.seen(chosen), Service: c.to.port.flow()}
+	return Decision{Answer: Forward, To: chosen.Address, Source: c.seen(chosen), Service: c.dest.port.flow()}
 }
 
 // flow is what a flow of datagrams for the port is recognised by.
@@ -94,7 +94,7 @@ func (p *servicePort) flow() string { return string(p.service.UID) + p.port.Name
 
 // realServerWins is how often a foreign real server is chosen.
 func (c *connection) realServerWins() bool {
-	return c.random.IntN(1+len(c.to.port.v4)+len(c.to.port.v6)) == 0
+	return c.random.IntN(1+len(c.dest.port.v4)+len(c.dest.port.v6)) == 0
 }
 
 // What was programmed stays in effect when the proxy stops.
@@ -104,7 +104,7 @@ var inEffect = rule.New("proxy-programmed-rules-in-effect", func(n *Node) bool {
 
 // destination returns what a packet is for; nil if no Service claims it.
 func (c *connection) destination() *destination {
-	t := c.targeted.Do(c.Packet.To.Addr(), c.Packet.To.Port(), c.Protocol)
+	t := c.targeted.Do(c.To.Addr(), c.To.Port(), c.Protocol)
 	if c.has(t.address) && c.servesNodePorts.Do(c.Node, t.address) {
 		everyAddress := t
 		everyAddress.address = netip.Addr{}
@@ -146,10 +146,11 @@ var (
 			}
 		}
 		return nil
-	}, spec.ProxyCapturesPort, spec.ProxyEqualPortsSeparate, spec.ProxyClusterIPReachable, spec.ProxyClusterIPAcrossNamespaces, spec.ProxyLoadBalancerFromCluster)
+	}, spec.ProxyCapturesPort, spec.ProxyEqualPortsSeparate, spec.ProxyClusterIPReachable, spec.ProxyNoClientKnowledge, spec.ProxyClusterIPAcrossNamespaces,
+		spec.ProxyLoadBalancerFromCluster, spec.ProxyRedirectTransparent)
 
 	// The administrator can forbid external IPs.
-	externalIPsOff = rule.New("proxy-external-ips-gate", func(c *connection, d *destination) bool {
+	externalIPsOff = rule.New("proxy-external-ips-off-by-gate", func(c *connection, d *destination) bool {
 		allowed, set := c.config.FeatureGates["AllowServiceExternalIPs"]
 		return d.kind == ExternalIP && set && !allowed
 	}, spec.ProxyExternalIPsGate, spec.ProxyExternalIPReachable)
@@ -170,7 +171,7 @@ func (c *connection) ignored(d *destination) bool {
 
 // unclaimed is what becomes of a packet that is for no port of a Service.
 func (c *connection) unclaimed() Answer {
-	to := c.Packet.To.Addr()
+	to := c.To.Addr()
 	switch {
 	case c.programmed.virtualIPs[to]:
 		return c.unusedPort.Do(c.Node)
@@ -200,7 +201,7 @@ var (
 
 	// They restrict the load-balancer addresses and nothing else.
 	sourceRangesOf = rule.New("proxy-source-ranges-of-load-balancer", func(c *connection) bool {
-		return c.to.kind == LoadBalancer
+		return c.dest.kind == LoadBalancer
 	}, spec.ProxyLoadBalancerSourceRanges)
 
 	inSourceRange = rule.New("proxy-source-range", netip.Prefix.Contains, spec.ProxyLoadBalancerSourceRanges, spec.ProxyLoadBalancerSourceRangesZero)
@@ -213,9 +214,9 @@ func (c *connection) seen(e *Endpoint) netip.Addr {
 	switch {
 	case e.Address.Addr() == client:
 		return c.Address(client) // hairpin
-	case c.to.kind == ClusterIP:
+	case c.dest.kind == ClusterIP:
 		masquerades = c.clusterIPMasquerades.Do
-	case local(c.serviceSpec(), c.to.kind):
+	case local(c.serviceSpec(), c.dest.kind):
 		masquerades = c.localMasquerades.Do
 	}
 	if masquerades(c) {
@@ -270,5 +271,5 @@ var (
 		return i >= 0 && es[i].Serving
 	}, spec.ProxyUDPFlowFollowsEndpoints)
 
-	flowOutlives = rule.New("proxy-udp-flow-ends-with-service", func() bool { return false }, spec.ProxyUDPFlowEndsWithService)
+	flowOutlives = rule.New("proxy-udp-flow-without-service", func() bool { return false }, spec.ProxyUDPFlowEndsWithService)
 )

@@ -51,7 +51,7 @@ var decideFaults = []wrong{
 	{fault.LoadBalancerNotFromInside, ignore(func(c *connection, d *destination) bool { return d.kind == LoadBalancer && c.Inside })},
 	{fault.ClusterIPInNamespace, func(b *book) {
 		b.admits = append(b.admits, bug(func(c *connection) bool {
-			return c.Namespace == "" || c.Namespace == c.to.port.service.Namespace
+			return c.Namespace == "" || c.Namespace == c.dest.port.service.Namespace
 		}))
 	}},
 
@@ -63,7 +63,7 @@ var decideFaults = []wrong{
 	{fault.SourceRangesIgnored, func(b *book) { b.sourceRangesOf.Off() }},
 	{fault.SourceRangesOnNodePorts, func(b *book) {
 		b.sourceRangesOf.Wrap(func(right asking) asking {
-			return func(c *connection) bool { return right(c) || c.to.kind == NodePort }
+			return func(c *connection) bool { return right(c) || c.dest.kind == NodePort }
 		})
 	}},
 	{fault.SourceRangeZeroRefuses, func(b *book) {
@@ -141,7 +141,7 @@ var seenFaults = []wrong{
 	}},
 	{fault.NoMasqueradeForLoadBalancer, func(b *book) {
 		others := func(right asking) asking {
-			return func(c *connection) bool { return right(c) && c.to.kind != LoadBalancer }
+			return func(c *connection) bool { return right(c) && c.dest.kind != LoadBalancer }
 		}
 		b.clusterMasquerades.Wrap(others)
 		b.localMasquerades.Wrap(others)

@@ -89,7 +89,7 @@ func onBackendNodesOnly(kind Kind) func(*book) {
 	return func(b *book) {
 		b.clusterPolicy.Wrap(func(right governing) governing {
 			return func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
-				if c.to.kind == kind && !slices.ContainsFunc(all, c.isLocal) {
+				if c.dest.kind == kind && !slices.ContainsFunc(all, c.isLocal) {
 					return nil, Drop
 				}
 				return right(c, all)
@@ -112,8 +112,8 @@ func elsewhereIf(some asking, do governing) func(*book) {
 	}
 }
 
-func isClusterIP(c *connection) bool { return c.to.kind == ClusterIP }
-func isExternal(c *connection) bool  { return c.to.kind != ClusterIP }
+func isClusterIP(c *connection) bool { return c.dest.kind == ClusterIP }
+func isExternal(c *connection) bool  { return c.dest.kind != ClusterIP }
 
 func fallBack(_ *connection, elsewhere []*Endpoint) ([]*Endpoint, Answer) { return elsewhere, 0 }
 

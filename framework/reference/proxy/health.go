@@ -103,11 +103,11 @@ func (n *Node) health(now time.Time, healthy bool) *candidate.HTTPAnswer {
 
 // Rules for the health of the proxy.
 var (
-	healthz = rule.New("proxy-healthz", func(n *Node, now time.Time) bool {
+	healthz = rule.New("proxy-health-with-node", func(n *Node, now time.Time) bool {
 		return n.upToDate(now) && !n.Draining
 	}, spec.ProxyHealthz, spec.ProxyNodeDrainHealth)
 
-	livez = rule.New("proxy-livez", (*Node).upToDate, spec.ProxyHealthz)
+	livez = rule.New("proxy-health-without-node", (*Node).upToDate, spec.ProxyHealthz)
 
 	overdue = rule.New("proxy-sync-overdue", func(n *Node, now time.Time) bool {
 		return !n.pending.IsZero() && now.Sub(n.pending) >= 2*n.period

@@ -12,7 +12,7 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// Rules are the rules of the proxies of one cluster.
+// Rules are the rules of the proxies of one cluster. All of its nodes and objects share them.
 type Rules struct{ *book }
 
 // Objects are the Services, EndpointSlices and Service ranges of one moment, indexed for packets. They are immutable and safe for concurrent use.
@@ -79,7 +79,7 @@ type destination struct {
 	port *servicePort
 }
 
-// NewObjects indexes Services and EndpointSlices.
+// NewObjects indexes Services and EndpointSlices. Moments are indexed one after the other.
 func (r *Rules) NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv1.EndpointSlice, ranges []netip.Prefix) *Objects {
 	o := &Objects{Version: version, ServiceRanges: ranges, book: r.book, byTarget: map[target][]*destination{}, virtualIPs: map[netip.Addr]bool{}, healths: map[int]*service{}}
 	o.indexed.Do(o, services, slices)

@@ -39,8 +39,8 @@ func atRandom(c *connection, among []*Endpoint) *Endpoint { return among[c.rando
 // Rules for the IPVS schedulers.
 var (
 	roundRobin = rule.New("proxy-scheduler-rr", func(c *connection, among []*Endpoint) *Endpoint {
-		c.turns[c.to.port]++
-		return among[c.turns[c.to.port]%len(among)]
+		c.turns[c.dest.port]++
+		return among[c.turns[c.dest.port]%len(among)]
 	}, spec.ProxyIPVSSchedulerRr)
 
 	leastConnection = rule.New("proxy-scheduler-lc", leastConnected, spec.ProxyIPVSSchedulerLc)

@@ -9,7 +9,7 @@ import (
 
 // candidates returns the endpoints that the connection may be given. none is why there are none.
 func (c *connection) candidates() (among []*Endpoint, none Answer) {
-	all := c.to.port.endpoints(c.Packet.To.Addr().Is6())
+	all := c.dest.port.endpoints(c.To.Addr().Is6())
 	if c.ipvs() && c.realServers == droppedRealServers {
 		all = nil
 	}
@@ -21,7 +21,7 @@ func (c *connection) candidates() (among []*Endpoint, none Answer) {
 
 // underLocal reports whether only endpoints of this node count. trafficDistribution changes nothing of it.
 func (c *connection) underLocal() bool {
-	if c.to.kind == ClusterIP {
+	if c.dest.kind == ClusterIP {
 		return c.internalLocal.Do(c)
 	}
 	return c.externalLocal.Do(c) && c.externalTraffic.Do(c)
@@ -46,7 +46,7 @@ var (
 	clusterPolicy = rule.New("proxy-policy-cluster", func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
 		return c.clusterEndpoints(all), Refuse
 	}, spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints, spec.ProxyNoEndpointsRefused,
-		spec.ProxyClusterIPOnEveryNode, spec.ProxyNodePortEveryNode, spec.ProxyTrafficDistributionExternal)
+		spec.ProxyClusterIPSpreads, spec.ProxyClusterIPOnEveryNode, spec.ProxyNotAnsweredBySingleHost, spec.ProxyNodePortEveryNode, spec.ProxyTrafficDistributionExternal)
 
 	localPolicy = rule.New("proxy-policy-local", func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
 		if near := c.localEndpoints(all); len(near) > 0 {

@@ -99,13 +99,13 @@ func (n *Node) Advance(now time.Time, current *Objects) {
 		return
 	}
 	since := now.Sub(n.lastSync)
-	switch {
-	case !n.Own:
+	if !n.Own {
 		if n.sharedDue.Do(n, current, since) {
 			n.synced.Do(n, now, current)
 		}
 		return
-	case n.cutOff && n.programmed != nil:
+	}
+	if n.cutOff && n.programmed != nil {
 		current = n.programmed
 	}
 	if n.changeDue.Do(n, current, since) || n.periodDue.Do(n, current, since) {
