@@ -20,6 +20,7 @@ var decideFaults = []wrong{
 		b.targeted.Replace(func(address netip.Addr, port uint16, _ corev1.Protocol) target {
 			return target{address: address, port: port}
 		})
+		b.endpointPort.Replace(anyProtocolOfName)
 	}},
 	{fault.ServicesByPort, func(b *book) {
 		b.claims.Wrap(func(right claiming) claiming {
