@@ -33,6 +33,7 @@ type world struct {
 	absent  absent.Set
 	kubelet *kubelet.Rules
 	dns     *dns.Rules
+	proxy   *proxy.Rules
 	epoch   time.Time
 
 	mu       sync.Mutex
@@ -71,7 +72,7 @@ var sharedZones = []string{"zone-a", "zone-a", "zone-b"}
 func newWorld(server *apiserver.Server, faults fault.Set, without absent.Set, seed uint64) (*world, error) {
 	w := &world{
 		server: server, faults: faults, absent: without, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: rand.New(rand.NewPCG(seed, 2)), nodes: map[string]*host{},
-		pods: map[candidate.PodName]*pod{}, byAddr: map[netip.Addr]*pod{}, indexes: map[int]bool{}, kubelet: kubelet.New(faults), dns: dns.New(faults),
+		pods: map[candidate.PodName]*pod{}, byAddr: map[netip.Addr]*pod{}, indexes: map[int]bool{}, kubelet: kubelet.New(faults), dns: dns.New(faults), proxy: proxy.New(faults),
 		balancers: balancers{of: map[types.UID]*balancer{}, foreign: map[types.UID]bool{}},
 	}
 	for i, zone := range sharedZones {
@@ -131,7 +132,7 @@ func (w *world) addNode(as candidate.Node, own bool) (*host, error) {
 		return nil, fmt.Errorf("there are %d nodes already", maxNodes)
 	}
 	as.Addresses, as.SecondaryAddresses = hostAddresses(nodeHosts, index), hostAddresses(secondaryHosts, index)
-	h := &host{Node: proxy.NewNode(as, own, w.faults), index: index}
+	h := &host{Node: w.proxy.NewNode(as, own), index: index}
 	capacity := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse("4"), corev1.ResourceMemory: resource.MustParse("8Gi")}
 	object := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: as.Name, Labels: map[string]string{corev1.LabelHostname: as.Name, corev1.LabelTopologyZone: as.Zone}},
@@ -169,7 +170,7 @@ func (w *world) current() *proxy.Objects {
 	if w.faults.On(fault.NFTablesRangeNotAdded) {
 		ranges = w.server.ServiceCIDRs()
 	}
-	w.objects = proxy.NewObjects(version, services, slices, ranges, w.faults, w.objects)
+	w.objects = w.proxy.NewObjects(version, services, slices, ranges)
 	return w.objects
 }
 

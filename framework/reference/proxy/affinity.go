@@ -7,7 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // affinityKey is what session affinity holds for: a client address and a port of a Service.
@@ -22,99 +23,76 @@ type affinityEntry struct {
 	used     time.Time
 }
 
-// affinityKeyOf makes the key of a packet.
-func (n *Node) affinityKeyOf(sp *servicePort, client netip.Addr) affinityKey {
-	k := affinityKey{service: string(sp.service.UID), port: sp.port.Name + "/" + string(sp.port.Protocol), client: client}
-	switch {
-	case n.faults.On(fault.AffinityForAllClients):
-		k.client = netip.Addr{}
-	case n.faults.On(fault.AffinityForWholeService):
-		k.port = ""
-	case n.faults.On(fault.AffinityLostOnChange):
-		k.service += sp.service.ResourceVersion
-	case n.faults.On(fault.AffinityByEndpointCount):
-		k.port += string(rune('0' + len(sp.v4)))
-	}
-	return k
-}
-
 // sticky returns the endpoint that the client has, if the Service asks for affinity and the sticky time is not over; nil otherwise.
-// Every connection begins the time anew.
-func (n *Node) sticky(now time.Time, sp *servicePort, d *destination, client netip.Addr, among []*Endpoint) *Endpoint {
-	timeout, ok := n.affinityTimeout(sp, d)
-	if !ok {
+func (c *connection) sticky(among []*Endpoint) *Endpoint {
+	if !c.affinityAsked.Do(c.dest) {
 		return nil
 	}
-	k := n.affinityKeyOf(sp, client)
-	e := n.affinity[k]
-	if e == nil || now.Sub(e.used) > timeout {
-		delete(n.affinity, k)
+	k := c.affinityKey.Do(c.dest.port, c.Source.Addr())
+	e := c.affinity[k]
+	if e == nil {
 		return nil
 	}
-	i := slices.IndexFunc(among, func(f *Endpoint) bool { return f.Address == e.endpoint })
-	if i < 0 && n.faults.On(fault.AffinityToLostEndpoint) {
-		for _, f := range sp.endpoints(client.Is6()) {
-			if f.Address == e.endpoint {
-				return f
-			}
-		}
-		return &Endpoint{Address: e.endpoint}
+	var kept *Endpoint
+	if c.now.Sub(e.used) <= c.affinityTimeout.Do(c.serviceSpec()) {
+		kept = c.affinityEndpoint.Do(c.dest.port, among, e.endpoint)
 	}
-	if i < 0 && n.faults.On(fault.AffinityForWholeService) {
-		i = slices.IndexFunc(among, func(f *Endpoint) bool { return f.Address.Addr() == e.endpoint.Addr() })
-	}
-	if i < 0 {
-		delete(n.affinity, k)
+	if kept == nil {
+		delete(c.affinity, k)
 		return nil
 	}
-	if !n.faults.On(fault.AffinityNotRefreshed) {
-		e.used = now
-	}
-	return among[i]
+	c.affinityRenewed.Do(e, c.now)
+	return kept
 }
 
 // remember ties the client to an endpoint.
-func (n *Node) remember(now time.Time, sp *servicePort, d *destination, client netip.Addr, e *Endpoint) {
-	if _, ok := n.affinityTimeout(sp, d); ok {
-		n.affinity[n.affinityKeyOf(sp, client)] = &affinityEntry{e.Address, now}
+func (c *connection) remember(e *Endpoint) {
+	if c.affinityAsked.Do(c.dest) {
+		c.affinity[c.affinityKey.Do(c.dest.port, c.Source.Addr())] = &affinityEntry{e.Address, c.now}
 	}
 }
 
-// affinityTimeout is the sticky time of a Service (virtual-ips#session-stickiness-timeout); there is none without affinity.
-func (n *Node) affinityTimeout(sp *servicePort, d *destination) (time.Duration, bool) {
-	spec := &sp.service.Spec
-	f := n.faults
-	switch {
-	case f.On(fault.AffinityAlways):
-		return time.Hour, true
-	case spec.SessionAffinity != corev1.ServiceAffinityClientIP, f.On(fault.AffinityNever),
-		sp.port.Protocol == corev1.ProtocolUDP && f.On(fault.AffinityTCPOnly),
-		d.kind == NodePort && f.On(fault.AffinityNotOnNodePorts),
-		(local(spec, d.kind)) && f.On(fault.AffinityNotUnderLocal):
-		return 0, false
-	}
-	seconds := corev1.DefaultClientIPServiceAffinitySeconds
-	if c := spec.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
-		seconds = *c.ClientIP.TimeoutSeconds
-	}
-	timeout := time.Duration(seconds) * time.Second
-	switch {
-	case f.On(fault.AffinityNeverExpires):
-		timeout = 1000 * time.Hour
-	case f.On(fault.AffinityTimeoutMinutes):
-		timeout *= 60
-	case f.On(fault.AffinityTimeoutShort):
-		timeout /= 1000
-	case f.On(fault.AffinityTimeoutCapped):
-		timeout = min(timeout, time.Hour)
-	}
-	return timeout, true
+// Rules for session affinity (document "Virtual IPs and Service Proxies", session affinity).
+var (
+	affinityAsked = rule.New("proxy-affinity-where-asked", func(d *destination) bool {
+		return d.port.service.Spec.SessionAffinity == corev1.ServiceAffinityClientIP
+	}, spec.ProxyAffinityClientIP, spec.ProxyAffinityNone, spec.ProxyIptablesAffinityOrRandom, spec.ProxyDualStackPolicies)
+
+	// Each client address is tied by itself, and for each port of the Service.
+	affinityKeyed = rule.New("proxy-affinity-of-client-and-port", func(sp *servicePort, client netip.Addr) affinityKey {
+		return affinityKey{service: string(sp.service.UID), port: sp.port.Name + "/" + string(sp.port.Protocol), client: client}
+	}, spec.ProxyAffinityClientIP, spec.ProxyAffinityClientsIndependent, spec.ProxyAffinityBackendAdded)
+
+	affinityTimeout = rule.New("proxy-affinity-sticky-time", func(s *corev1.ServiceSpec) time.Duration {
+		seconds := corev1.DefaultClientIPServiceAffinitySeconds
+		if c := s.SessionAffinityConfig; c != nil && c.ClientIP != nil && c.ClientIP.TimeoutSeconds != nil {
+			seconds = *c.ClientIP.TimeoutSeconds
+		}
+		return time.Duration(seconds) * time.Second
+	}, spec.ProxyAffinityTimeout, spec.ProxyAffinityTimeoutDefault)
+
+	// The client keeps its endpoint as long as that is one of those that it may be given.
+	affinityEndpoint = rule.New("proxy-affinity-ends-with-endpoint", func(_ *servicePort, among []*Endpoint, was netip.AddrPort) *Endpoint {
+		if i := indexOf(among, was); i >= 0 {
+			return among[i]
+		}
+		return nil
+	}, spec.ProxyAffinityBackendLost, spec.ProxyAffinityBackendAdded)
+
+	// Every connection begins the sticky time anew.
+	affinityRenewed = rule.New("proxy-affinity-renewed", func(e *affinityEntry, now time.Time) {
+		e.used = now
+	}, spec.ProxyAffinityTimeout)
+)
+
+func indexOf(es []*Endpoint, address netip.AddrPort) int {
+	return slices.IndexFunc(es, func(e *Endpoint) bool { return e.Address == address })
 }
 
 // local reports whether the policy that governs an address of the kind is Local.
-func local(spec *corev1.ServiceSpec, kind Kind) bool {
+func local(s *corev1.ServiceSpec, kind Kind) bool {
 	if kind == ClusterIP {
-		return spec.InternalTrafficPolicy != nil && *spec.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal
+		return s.InternalTrafficPolicy != nil && *s.InternalTrafficPolicy == corev1.ServiceInternalTrafficPolicyLocal
 	}
-	return spec.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
+	return s.ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal
 }

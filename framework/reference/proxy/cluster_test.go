@@ -107,11 +107,12 @@ func slice(endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 
 // nodeWith is a node that has programmed the objects.
 func nodeWith(config candidate.ProxyConfiguration, s *corev1.Service, of ...*discoveryv1.EndpointSlice) *Node {
-	n := NewNode(candidate.Node{
+	rules := New(nil)
+	n := rules.NewNode(candidate.Node{
 		Name: "n1", Zone: "z1", Addresses: addresses(nodeIP, "fd00:172:30::101"), SecondaryAddresses: addresses(secondaryIP),
-	}, true, nil)
+	}, true)
 	n.Start(config)
-	n.Advance(start, NewObjects(1, []*corev1.Service{s}, of, []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}, nil, nil))
+	n.Advance(start, rules.NewObjects(1, []*corev1.Service{s}, of, []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}))
 	return n
 }
 

@@ -9,7 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Packet is the first packet of a connection, or a datagram, as it enters a node.
@@ -47,197 +48,228 @@ type Decision struct {
 	Service string
 }
 
+// connection is the first packet of one, and what is known where it enters.
+type connection struct {
+	*Node // where it enters
+	*Packet
+	dest   *destination // what it is for
+	now    time.Time
+	random *rand.Rand
+	open   func(netip.AddrPort) int
+}
+
+func (c *connection) serviceSpec() *corev1.ServiceSpec { return &c.dest.port.service.Spec }
+
 // Decide says what becomes of a packet that enters the node. open counts the connections that are open to an endpoint, for IPVS.
 func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(netip.AddrPort) int) Decision {
-	if n.programmed == nil || n.flushed || n.ipvs() && (n.faults.On(fault.IPVSNotServed) || n.config.WithoutIPVS) {
+	if !n.inEffect.Do(n) {
 		return Decision{Answer: Pass}
 	}
-	d := n.find(p)
-	if d == nil {
-		return Decision{Answer: n.unclaimed(p)}
+	c := &connection{Node: n, Packet: p, now: now, random: random, open: open}
+	if c.dest = c.destination(); c.dest == nil {
+		return Decision{Answer: c.unclaimed()}
 	}
-	if p.Namespace != "" && p.Namespace != d.port.service.Namespace && n.faults.On(fault.ClusterIPInNamespace) {
-		return Decision{Answer: Drop}
+	for i := range c.admits {
+		if !c.admits[i].Do(c) {
+			return Decision{Answer: Drop}
+		}
 	}
-	if !n.admits(p, d) {
-		return Decision{Answer: Drop}
-	}
-	among, none := n.candidates(d, p.To.Addr().Is6(), p.Inside)
-	if n.ipvs() && n.realServers == addedRealServer && n.realServerWins(d, random) {
+	among, none := c.candidates()
+	if c.ipvs() && c.realServers == addedRealServer && c.realServerWins() {
 		return Decision{Answer: Drop} // it went to an address where nobody is
 	}
 	if len(among) == 0 {
 		return Decision{Answer: none}
 	}
-	client := p.Source.Addr()
-	chosen := n.sticky(now, d.port, d, client, among)
+	chosen := c.sticky(among)
 	if chosen == nil {
-		chosen = n.choose(p, d.port, among, random, open)
-		n.remember(now, d.port, d, client, chosen)
+		chosen = c.choose(among)
+		c.remember(chosen)
 	}
-	return Decision{Answer: Forward, To: chosen.Address, Source: n.seen(p, d, chosen), Service: string(d.port.service.UID) + d.port.port.Name}
+	return Decision{Answer: Forward, To: chosen.Address, Source: c.seen(chosen), Service: c.dest.port.flow()}
 }
+
+// flow is what a flow of datagrams for the port is recognised by.
+func (p *servicePort) flow() string { return string(p.service.UID) + p.port.Name }
 
 // realServerWins is how often a foreign real server is chosen.
-func (n *Node) realServerWins(d *destination, random *rand.Rand) bool {
-	return random.IntN(1+len(d.port.v4)+len(d.port.v6)) == 0
+func (c *connection) realServerWins() bool {
+	return c.random.IntN(1+len(c.dest.port.v4)+len(c.dest.port.v6)) == 0
 }
 
-// find returns what a packet is for; nil if no Service claims it.
-func (n *Node) find(p *Packet) *destination {
-	protocol := p.Protocol
-	if n.faults.On(fault.ProtocolIgnored) {
-		protocol = ""
-	}
-	t := target{address: p.To.Addr(), port: p.To.Port(), protocol: protocol}
-	if n.has(p.To.Addr()) {
-		if n.servesNodePorts(p.To.Addr()) {
-			if ds := n.programmed.byTarget[target{port: t.port, protocol: t.protocol}]; len(ds) > 0 && n.offersNodePort(p) {
-				return ds[0]
-			}
+// What was programmed stays in effect when the proxy stops.
+var inEffect = rule.New("proxy-programmed-rules-in-effect", func(n *Node) bool {
+	return n.programmed != nil && !n.flushed && !(n.ipvs() && n.config.WithoutIPVS)
+}, spec.ProxyRestartKeepsTraffic, spec.ProxyIPVSBalances)
+
+// destination returns what a packet is for; nil if no Service claims it.
+func (c *connection) destination() *destination {
+	t := c.targeted.Do(c.To.Addr(), c.To.Port(), c.Protocol)
+	if c.has(t.address) && c.servesNodePorts.Do(c.Node, t.address) {
+		everyAddress := t
+		everyAddress.address = netip.Addr{}
+		if ds := c.programmed.byTarget[everyAddress]; len(ds) > 0 {
+			return ds[0]
 		}
 	}
-	if n.ipvs() && n.twins {
-		for u, ds := range n.programmed.byTarget {
-			if u.port == t.port && u.protocol == t.protocol && u.address.Is4() && candidate.TwinAddress(u.address) == t.address {
-				return ds[0]
-			}
-		}
-	}
-	if n.faults.On(fault.ServicesByPort) {
-		if d := n.programmed.anyWithPort(t); d != nil {
-			return d
-		}
-	}
-	for _, d := range n.programmed.byTarget[t] {
-		if d.kind == ClusterIP && n.dropped {
-			continue
-		}
-		if d.kind == ExternalIP && n.ignoresExternalIPs() {
-			continue
-		}
-		if d.kind == LoadBalancer && p.Inside && n.faults.On(fault.LoadBalancerNotFromInside) {
-			continue
-		}
+	if d := c.twin(t); d != nil {
 		return d
 	}
-	if n.faults.On(fault.AnyPortServed) && n.programmed.virtualIPs[p.To.Addr()] {
-		for u, ds := range n.programmed.byTarget {
-			if u.address == t.address {
-				return ds[0]
-			}
-		}
-	}
-	return nil
+	return c.claims.Do(c, t)
 }
 
-// anyWithPort is where a fault takes the first Service with a port for all of them.
-func (o *Objects) anyWithPort(t target) *destination {
-	if !o.virtualIPs[t.address] {
+// twin returns what a virtual server that others have added leads to.
+func (c *connection) twin(t target) *destination {
+	if !c.ipvs() || !c.twins {
 		return nil
 	}
-	for _, s := range o.services {
-		for _, sp := range s.ports {
-			if uint16(sp.port.Port) == t.port && sp.port.Protocol == t.protocol && s.Name != "kubernetes" {
-				return &destination{kind: ClusterIP, port: sp}
-			}
+	for u, ds := range c.programmed.byTarget {
+		if u.port == t.port && u.protocol == t.protocol && u.address.Is4() && candidate.TwinAddress(u.address) == t.address {
+			return ds[0]
 		}
 	}
 	return nil
 }
 
-// offersNodePort is where a fault serves node ports on the nodes whose name ends in 1 only.
-func (n *Node) offersNodePort(*Packet) bool {
-	return !n.faults.On(fault.NodePortOnOneNode) || n.Name[len(n.Name)-1] == '1'
-}
+// Rules for what a packet is for.
+var (
+	// Ports of one number and different protocols are distinct.
+	targeted = rule.New("proxy-target-of-packet", func(address netip.Addr, port uint16, protocol corev1.Protocol) target {
+		return target{address: address, port: port, protocol: protocol}
+	}, spec.ProxyCapturesPort, spec.ProxyCapturesProtocol)
 
-// ignoresExternalIPs reports whether the administrator has forbidden them (feature gate AllowServiceExternalIPs).
-func (n *Node) ignoresExternalIPs() bool {
-	allowed, set := n.config.FeatureGates["AllowServiceExternalIPs"]
-	return n.faults.On(fault.ExternalIPsNotServed) || set && !allowed && !n.faults.On(fault.ExternalIPsGateIgnored)
-}
-
-// unclaimed is what becomes of a packet that is for no port of a Service: on a virtual IP it is refused; an address of the Service ranges
-// that no Service has is silent.
-func (n *Node) unclaimed(p *Packet) Answer {
-	inNFTables := n.nftables() || !n.Own // the shared nodes are of every mode
-	switch {
-	case n.programmed.virtualIPs[p.To.Addr()]:
-		if inNFTables && n.faults.On(fault.NFTablesUnusedSilent) {
-			return Drop
+	// A Service claims its own addresses and ports, whoever the client is.
+	claims = rule.New("proxy-service-claims", func(c *connection, t target) *destination {
+		for _, d := range c.programmed.byTarget[t] {
+			if !c.ignored(d) {
+				return d
+			}
 		}
-		return Refuse
-	case slices.ContainsFunc(n.programmed.ServiceRanges, func(r netip.Prefix) bool { return r.Contains(p.To.Addr()) }):
-		if inNFTables && n.faults.On(fault.NFTablesUnallocatedRefused) {
-			return Refuse
-		}
-		return Drop
-	}
-	return Pass
-}
+		return nil
+	}, spec.ProxyCapturesPort, spec.ProxyEqualPortsSeparate, spec.ProxyClusterIPReachable, spec.ProxyNoClientKnowledge, spec.ProxyClusterIPAcrossNamespaces,
+		spec.ProxyLoadBalancerFromCluster, spec.ProxyRedirectTransparent)
 
-// admits applies loadBalancerSourceRanges: they restrict the load-balancer addresses and nothing else.
-func (n *Node) admits(p *Packet, d *destination) bool {
-	ranges := d.port.service.Spec.LoadBalancerSourceRanges
-	f := n.faults
-	if len(ranges) == 0 || f.On(fault.SourceRangesIgnored) || d.kind != LoadBalancer && !(f.On(fault.SourceRangesOnNodePorts) && d.kind == NodePort) {
+	// The administrator can forbid external IPs.
+	externalIPsOff = rule.New("proxy-external-ips-off-by-gate", func(c *connection, d *destination) bool {
+		allowed, set := c.config.FeatureGates["AllowServiceExternalIPs"]
+		return d.kind == ExternalIP && set && !allowed
+	}, spec.ProxyExternalIPsGate, spec.ProxyExternalIPReachable)
+)
+
+// ignored reports whether what is sent to the destination does not concern the node.
+func (c *connection) ignored(d *destination) bool {
+	if d.kind == ClusterIP && c.dropped {
 		return true
 	}
-	for _, text := range ranges {
-		r, err := netip.ParsePrefix(text)
-		if err == nil && r.Contains(p.Source.Addr()) && !(r.Bits() == 0 && f.On(fault.SourceRangeZeroRefuses)) {
+	for i := range c.ignores {
+		if c.ignores[i].Do(c, d) {
 			return true
 		}
 	}
 	return false
 }
 
-// seen is the source address that the endpoint sees: the client's own, unless the reply would not come back by this node. A pod that reaches
-// itself, and outside traffic that any node may get (policy Cluster), is given the node's address.
-func (n *Node) seen(p *Packet, d *destination, e *Endpoint) netip.Addr {
-	f := n.faults
-	own, client := n.Address(p.Source.Addr()), p.Source.Addr()
+// unclaimed is what becomes of a packet that is for no port of a Service.
+func (c *connection) unclaimed() Answer {
+	to := c.To.Addr()
 	switch {
-	case f.On(fault.MasqueradeAll):
-		return own
-	case e.Address.Addr() == client:
-		return own // hairpin
-	case d.kind == ClusterIP:
-		if !p.Inside {
-			return own
-		}
-		return client
-	case local(&d.port.service.Spec, d.kind) && !p.Inside:
-		if f.On(fault.MasqueradeUnderLocal) {
-			return own
-		}
-		return client
-	case f.On(fault.NoMasquerade), d.kind == LoadBalancer && f.On(fault.NoMasqueradeForLoadBalancer):
-		return client
-	case p.Inside && !p.Host && local(&d.port.service.Spec, d.kind):
-		return client // what a pod sends to the outside of its own cluster does not leave it
+	case c.programmed.virtualIPs[to]:
+		return c.unusedPort.Do(c.Node)
+	case slices.ContainsFunc(c.programmed.ServiceRanges, func(r netip.Prefix) bool { return r.Contains(to) }):
+		return c.unallocated.Do(c.Node)
 	}
-	return own
+	return Pass
 }
 
-// Hairpins reports whether a pod reaches itself: without a rewritten source it does not.
-func (n *Node) Hairpins() bool { return !n.faults.On(fault.HairpinLost) }
+// Rules for what no Service claims. They are those of the nftables mode, and here of every mode.
+var (
+	unusedPort = rule.New("proxy-unused-port-refused", func(*Node) Answer { return Refuse }, spec.ProxyNftablesUnusedPortRejected, spec.ProxyCapturesPort)
 
-// KeepsFlow reports whether a flow of datagrams that was decided earlier goes on to its endpoint: as long as the Service has it and it serves.
-func (n *Node) KeepsFlow(d Decision, ipv6 bool) bool {
-	if n.faults.On(fault.UDPFlowStale) {
-		return true
+	unallocated = rule.New("proxy-unallocated-address-dropped", func(*Node) Answer { return Drop }, spec.ProxyNftablesUnallocatedAddressDropped)
+)
+
+// Rules for whom an address is served.
+var (
+	// loadBalancerSourceRanges admit clients within them, where there are any.
+	sourceRanges = rule.New("proxy-source-ranges", func(c *connection) bool {
+		ranges := c.serviceSpec().LoadBalancerSourceRanges
+		return len(ranges) == 0 || !c.sourceRangesOf.Do(c) || slices.ContainsFunc(ranges, func(text string) bool {
+			r, err := netip.ParsePrefix(text)
+			return err == nil && c.inSourceRange.Do(r, c.Source.Addr())
+		})
+	}, spec.ProxyLoadBalancerSourceRanges)
+
+	// They restrict the load-balancer addresses and nothing else.
+	sourceRangesOf = rule.New("proxy-source-ranges-of-load-balancer", func(c *connection) bool {
+		return c.dest.kind == LoadBalancer
+	}, spec.ProxyLoadBalancerSourceRanges)
+
+	inSourceRange = rule.New("proxy-source-range", netip.Prefix.Contains, spec.ProxyLoadBalancerSourceRanges, spec.ProxyLoadBalancerSourceRangesZero)
+)
+
+// seen is the source address that the endpoint sees: the client's own, or, where the reply would not come back by this node, that of the node.
+func (c *connection) seen(e *Endpoint) netip.Addr {
+	client := c.Source.Addr()
+	masquerades := c.clusterMasquerades.Do
+	switch {
+	case e.Address.Addr() == client:
+		return c.Address(client) // hairpin
+	case c.dest.kind == ClusterIP:
+		masquerades = c.clusterIPMasquerades.Do
+	case local(c.serviceSpec(), c.dest.kind):
+		masquerades = c.localMasquerades.Do
 	}
+	if masquerades(c) {
+		return c.Address(client)
+	}
+	return client
+}
+
+// Rules for whether the endpoint sees the address of the node.
+var (
+	clusterIPMasquerades = rule.New("proxy-client-address-at-cluster-ip", func(c *connection) bool {
+		return !c.Inside
+	}, spec.ProxyClientAddressKept)
+
+	// Outside traffic that any node may get is answered through the node that got it.
+	clusterMasquerades = rule.New("proxy-client-address-under-cluster", func(*connection) bool {
+		return true
+	}, spec.ProxyNodePortClientAddressAltered, spec.ProxyLoadBalancerClientAddressAltered)
+
+	// The reply comes back by this node anyway. What a pod sends to the outside of its own cluster does not leave it.
+	localMasquerades = rule.New("proxy-client-address-under-local", func(c *connection) bool {
+		return c.Inside && c.Host
+	}, spec.ProxyExternalLocalClientAddress)
+
+	// A pod reaches itself, as its source is rewritten.
+	hairpinAnswered = rule.New("proxy-hairpin-answered", func() bool { return true }, spec.ProxyHairpin)
+)
+
+// Hairpins reports whether a pod reaches itself.
+func (n *Node) Hairpins() bool { return n.hairpinAnswered.Do() }
+
+// KeepsFlow reports whether a flow of datagrams that was decided earlier goes on to its endpoint.
+func (n *Node) KeepsFlow(d Decision, ipv6 bool) bool {
 	if n.programmed == nil {
 		return true
 	}
 	for _, s := range n.programmed.services {
 		for _, sp := range s.ports {
-			if string(s.UID)+sp.port.Name != d.Service {
-				continue
+			if sp.flow() == d.Service {
+				return n.flowKept.Do(sp.endpoints(ipv6), d.To)
 			}
-			return slices.ContainsFunc(sp.endpoints(ipv6), func(e *Endpoint) bool { return e.Address == d.To && e.Serving })
 		}
 	}
-	return n.faults.On(fault.UDPFlowOutlivesService)
+	return n.flowOutlives.Do()
 }
+
+// Rules for flows of datagrams.
+var (
+	// A flow goes on as long as the Service has its endpoint and that serves.
+	flowKept = rule.New("proxy-udp-flow-with-endpoint", func(es []*Endpoint, to netip.AddrPort) bool {
+		i := indexOf(es, to)
+		return i >= 0 && es[i].Serving
+	}, spec.ProxyUDPFlowFollowsEndpoints)
+
+	flowOutlives = rule.New("proxy-udp-flow-without-service", func() bool { return false }, spec.ProxyUDPFlowEndsWithService)
+)

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"net/http"
@@ -9,11 +10,11 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// HealthCheck answers a GET on a port of the node if it is the health check node port of a Service: 200 where the node holds endpoints that
-// are ready, 503 where it does not. It returns nil for every other port.
+// HealthCheck answers a GET on a port of the node if it is the health check node port of a Service. It returns nil for every other port.
 func (n *Node) HealthCheck(port int) *candidate.HTTPAnswer {
 	if n.programmed == nil {
 		return nil
@@ -27,32 +28,44 @@ func (n *Node) HealthCheck(port int) *candidate.HTTPAnswer {
 		sp := s.ports[0] // every port has the same pods
 		for _, list := range [][]*Endpoint{sp.v4, sp.v6} {
 			for _, e := range list {
-				if n.countsForHealth(e) {
+				if n.countsForHealth.Do(n, e) {
 					seen[e.Node+podOf(e, list)] = true
 				}
 			}
 		}
 	}
-	count := len(seen)
-	code := http.StatusServiceUnavailable
-	if count > 0 || n.faults.On(fault.HealthCheckAlwaysOK) {
-		code = http.StatusOK
+	answer := n.healthAnswer.Do(s, len(seen))
+	answer.Code = n.healthCode.Do(n, len(seen))
+	return answer
+}
+
+// Rules for health check node ports.
+var (
+	countsForHealth = rule.New("proxy-health-check-counts-ready", func(n *Node, e *Endpoint) bool {
+		return e.Ready && n.isLocal(e)
+	}, spec.ProxyHealthCheckLocalEndpoints, spec.ProxyTerminatingHealthCheckFails)
+
+	// The node's endpoints alone decide, not whether the node is about to go.
+	healthCode = rule.New("proxy-health-check-code", func(_ *Node, count int) int {
+		return codeOf(count > 0)
+	}, spec.ProxyHealthCheckLocalEndpoints, spec.ProxyTerminatingHealthCheckFails, spec.ProxyNodeDrainHealthCheckPort)
+
+	healthAnswer = rule.New("proxy-health-check-answer", func(s *service, count int) *candidate.HTTPAnswer {
+		body, _ := json.Marshal(map[string]any{ // of plain values
+			"service": map[string]string{"namespace": s.Namespace, "name": s.Name}, "localEndpoints": count, "serviceProxyHealthy": true,
+		})
+		return &candidate.HTTPAnswer{Header: map[string][]string{"Content-Type": {"application/json"}, weightHeader: {strconv.Itoa(count)}}, Body: string(body)}
+	}, spec.ProxyHealthCheckResponse)
+)
+
+// weightHeader has the number of local endpoints.
+const weightHeader = "X-Load-Balancing-Endpoint-Weight"
+
+func codeOf(healthy bool) int {
+	if healthy {
+		return http.StatusOK
 	}
-	if n.Draining && n.faults.On(fault.DrainFailsHealthCheck) {
-		code = http.StatusServiceUnavailable
-	}
-	header := map[string][]string{"Content-Type": {"application/json"}, "X-Load-Balancing-Endpoint-Weight": {strconv.Itoa(count)}}
-	local := count
-	switch {
-	case n.faults.On(fault.HealthCheckNoWeight):
-		delete(header, "X-Load-Balancing-Endpoint-Weight")
-	case n.faults.On(fault.HealthCheckWrongCount):
-		local++
-	}
-	body, _ := json.Marshal(map[string]any{ // of plain values
-		"service": map[string]string{"namespace": s.Namespace, "name": s.Name}, "localEndpoints": local, "serviceProxyHealthy": true,
-	})
-	return &candidate.HTTPAnswer{Code: code, Header: header, Body: string(body)}
+	return http.StatusServiceUnavailable
 }
 
 // podOf tells pods apart by their place: a pod of both families has one in each list.
@@ -65,12 +78,6 @@ func podOf(e *Endpoint, list []*Endpoint) string {
 	return ""
 }
 
-func (n *Node) countsForHealth(e *Endpoint) bool {
-	f := n.faults
-	return (e.Ready || f.On(fault.HealthCheckCountsTerminating) && e.Terminating && e.Serving || f.On(fault.HealthCheckCountsUnready)) &&
-		(n.isLocal(e) || f.On(fault.HealthCheckCountsRemote))
-}
-
 // Serve answers a GET on the proxy's own ports: its metrics, on loopback, and its health. It returns nil for every other port.
 func (n *Node) Serve(now time.Time, loopback bool, port int, path string) *candidate.HTTPAnswer {
 	if !n.running {
@@ -78,65 +85,96 @@ func (n *Node) Serve(now time.Time, loopback bool, port int, path string) *candi
 	}
 	switch {
 	case port == candidate.ProxyMetricsPort && loopback && path == "/metrics":
-		return &candidate.HTTPAnswer{Code: http.StatusOK, Body: n.metrics()}
+		return &candidate.HTTPAnswer{Code: http.StatusOK, Body: n.exported()}
 	case port == candidate.ProxyMetricsPort && loopback && path == "/proxyMode":
-		mode := n.config.Mode
-		if mode == "" {
-			mode = "iptables"
-		}
-		return &candidate.HTTPAnswer{Code: http.StatusOK, Body: mode}
-	case port == candidate.ProxyHealthPort && (path == "/healthz" || path == "/livez"):
-		overdue := !n.pending.IsZero() && now.Sub(n.pending) >= 2*n.period && !n.faults.On(fault.OverdueHealthy)
-		healthy := n.programmed != nil && !overdue && (path == "/livez" || !n.Draining || n.faults.On(fault.DrainIgnored))
-		if n.faults.On(fault.HealthzAlwaysFails) || path == "/livez" && n.Draining && n.faults.On(fault.LivezFollowsNode) {
-			healthy = false
-		}
-		code := http.StatusOK
-		if !healthy {
-			code = http.StatusServiceUnavailable
-		}
-		body, _ := json.Marshal(map[string]any{"lastUpdated": now, "currentTime": now, "nodeEligible": !n.Draining}) // of plain values
-		return &candidate.HTTPAnswer{Code: code, Body: string(body)}
+		return &candidate.HTTPAnswer{Code: http.StatusOK, Body: cmp.Or(n.config.Mode, "iptables")}
+	case port == candidate.ProxyHealthPort && path == "/healthz":
+		return n.health(now, n.healthz.Do(n, now))
+	case port == candidate.ProxyHealthPort && path == "/livez":
+		return n.health(now, n.livez.Do(n, now))
 	}
 	return nil
 }
 
-// metrics are what kube-proxy exports under these names, as far as the specification speaks of them.
-func (n *Node) metrics() string {
+func (n *Node) health(now time.Time, healthy bool) *candidate.HTTPAnswer {
+	body, _ := json.Marshal(map[string]any{"lastUpdated": now, "currentTime": now, "nodeEligible": !n.Draining}) // of plain values
+	return &candidate.HTTPAnswer{Code: codeOf(healthy), Body: string(body)}
+}
+
+// Rules for the health of the proxy.
+var (
+	healthz = rule.New("proxy-health-with-node", func(n *Node, now time.Time) bool {
+		return n.upToDate(now) && !n.Draining
+	}, spec.ProxyHealthz, spec.ProxyNodeDrainHealth)
+
+	livez = rule.New("proxy-health-without-node", (*Node).upToDate, spec.ProxyHealthz)
+
+	overdue = rule.New("proxy-sync-overdue", func(n *Node, now time.Time) bool {
+		return !n.pending.IsZero() && now.Sub(n.pending) >= 2*n.period
+	}, spec.ProxyHealthz)
+)
+
+// upToDate reports whether something is programmed and no sync is overdue.
+func (n *Node) upToDate(now time.Time) bool { return n.programmed != nil && !n.overdue.Do(n, now) }
+
+// exported are the metrics, as far as the specification speaks of them.
+func (n *Node) exported() string {
 	var b strings.Builder
-	syncs := n.syncs
-	if n.faults.On(fault.SyncMetricFrozen) {
-		syncs = 1
+	for i := range n.metrics {
+		b.WriteString(n.metrics[i].Do(n))
 	}
-	histogram := func(name string, count int) {
-		fmt.Fprintf(&b, "# TYPE %s histogram\n%s_bucket{le=\"+Inf\"} %d\n%s_sum %g\n%s_count %d\n", name, name, count, name, float64(count)*1e-6, name, count)
-	}
-	if !n.faults.On(fault.SyncMetricMissing) {
-		histogram("kubeproxy_sync_proxy_rules_duration_seconds", syncs)
-	}
-	programmed := n.changes
-	if n.faults.On(fault.ProgrammingMetricFrozen) {
-		programmed = 0
-	}
-	histogram("kubeproxy_network_programming_duration_seconds", programmed)
-	failures := n.failures
-	if n.faults.On(fault.RestoreFailuresGrow) {
-		failures = n.syncs
-	}
-	if !n.faults.On(fault.RestoreMetricsMissing) {
-		fmt.Fprintf(&b, "# TYPE kubeproxy_sync_proxy_rules_iptables_restore_failures_total counter\nkubeproxy_sync_proxy_rules_iptables_restore_failures_total %d\n", failures)
-		fmt.Fprintf(&b, "# TYPE kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total counter\nkubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total %d\n", failures)
-	}
-	internal, external := n.withoutLocal()
-	fmt.Fprintf(&b, "# TYPE kubeproxy_sync_proxy_rules_no_local_endpoints_total gauge\n")
-	fmt.Fprintf(&b, "kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy=\"internal\"} %d\n", internal)
-	fmt.Fprintf(&b, "kubeproxy_sync_proxy_rules_no_local_endpoints_total{traffic_policy=\"external\"} %d\n", external)
 	return b.String()
+}
+
+// Rules for the metrics.
+var (
+	syncMetric = rule.New("proxy-metric-of-syncs", func(n *Node) string {
+		return syncDurations(n.syncs)
+	}, spec.ProxySyncDurationMetric, spec.ProxySyncMinPeriod)
+
+	programmingMetric = rule.New("proxy-metric-of-network-programming", func(n *Node) string {
+		return programmingDurations(n.changes)
+	}, spec.ProxyProgrammingDurationMetric)
+
+	restoreMetrics = rule.New("proxy-metrics-of-failed-restores", func(n *Node) string {
+		return restoreFailures(n.failures)
+	}, spec.ProxyRestoreFailuresMetric, spec.ProxyPartialRestoreFailuresMetric, spec.ProxyRestoreFailuresNone)
+
+	noLocalMetric = rule.New("proxy-metric-of-no-local-endpoints", func(n *Node) string {
+		return withoutLocalEndpoints(n.withoutLocal())
+	}, spec.ProxyNoLocalEndpointsMetric)
+)
+
+// The metrics have the names that kube-proxy exports them under.
+func syncDurations(count int) string {
+	return histogram("kubeproxy_sync_proxy_rules_duration_seconds", count)
+}
+
+func programmingDurations(count int) string {
+	return histogram("kubeproxy_network_programming_duration_seconds", count)
+}
+
+func restoreFailures(count int) string {
+	return counter("kubeproxy_sync_proxy_rules_iptables_restore_failures_total", count) +
+		counter("kubeproxy_sync_proxy_rules_iptables_partial_restore_failures_total", count)
+}
+
+func withoutLocalEndpoints(internal, external int) string {
+	const name = "kubeproxy_sync_proxy_rules_no_local_endpoints_total"
+	return fmt.Sprintf("# TYPE %s gauge\n%s{traffic_policy=\"internal\"} %d\n%s{traffic_policy=\"external\"} %d\n", name, name, internal, name, external)
+}
+
+func histogram(name string, count int) string {
+	return fmt.Sprintf("# TYPE %s histogram\n%s_bucket{le=\"+Inf\"} %d\n%s_sum %g\n%s_count %d\n", name, name, count, name, float64(count)*1e-6, name, count)
+}
+
+func counter(name string, count int) string {
+	return fmt.Sprintf("# TYPE %s counter\n%s %d\n", name, name, count)
 }
 
 // withoutLocal counts the Services that have endpoints, and under a Local policy none on this node (KEP-2086).
 func (n *Node) withoutLocal() (internal, external int) {
-	if n.programmed == nil || n.faults.On(fault.NoLocalMetricZero) {
+	if n.programmed == nil {
 		return 0, 0
 	}
 	for _, s := range n.programmed.services {

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Node is a node with its proxy: what the proxy has programmed, and what the kernel remembers. It is not safe for concurrent use.
@@ -17,7 +18,7 @@ type Node struct {
 	// Draining nodes are about to be removed: their health check fails (KEP-3836).
 	Draining bool
 
-	faults     fault.Set
+	*book
 	config     candidate.ProxyConfiguration
 	running    bool
 	starts     int
@@ -30,7 +31,6 @@ type Node struct {
 	failures        int // updates that failed
 	flushed         bool
 	dropped         bool // single rules are gone
-	repairs         int  // of flushed rules
 	blocked         bool
 	twins           bool      // of all virtual servers
 	pending         time.Time // since when there is a change that could not be programmed
@@ -42,8 +42,8 @@ type Node struct {
 }
 
 // NewNode makes a node without a proxy.
-func NewNode(as candidate.Node, own bool, faults fault.Set) *Node {
-	return &Node{Node: as, Own: own, faults: faults, affinity: map[affinityKey]*affinityEntry{}, turns: map[*servicePort]int{}}
+func (r *Rules) NewNode(as candidate.Node, own bool) *Node {
+	return &Node{Node: as, Own: own, book: r.book, affinity: map[affinityKey]*affinityEntry{}, turns: map[*servicePort]int{}}
 }
 
 // has reports whether an address belongs to the node; loopback addresses belong to every node.
@@ -64,27 +64,26 @@ func (n *Node) Address(like netip.Addr) netip.Addr {
 func (n *Node) nftables() bool { return n.config.Mode == "nftables" }
 func (n *Node) ipvs() bool     { return n.config.Mode == "ipvs" }
 
-// servesNodePorts reports whether node ports are served on an address of the node: on all of them, unless the mode or the
-// configuration restricts it (proxy-node-port-addresses).
-func (n *Node) servesNodePorts(a netip.Addr) bool {
-	primary := slices.Contains(n.Addresses, a)
-	allowed := n.config.NodePortAddresses
-	switch {
-	case n.faults.On(fault.NodePortAddressesIgnored):
-		return true
-	case a.IsLoopback() && n.faults.On(fault.NodePortLoopbackNotServed):
-		return false
-	case n.nftables() && a.IsLoopback():
-		return n.faults.On(fault.NFTablesLoopback)
-	case len(allowed) == 0 && n.nftables():
-		return primary || n.faults.On(fault.NFTablesAllAddresses)
-	case len(allowed) == 0:
-		return true
-	case slices.Contains(allowed, "primary"):
-		return primary
-	}
-	return slices.ContainsFunc(allowed, func(text string) bool {
-		p, err := netip.ParsePrefix(text)
-		return err == nil && p.Contains(a)
-	})
-}
+// Rules for the addresses of a node that serve node ports.
+var (
+	nodePortAddress = rule.New("proxy-node-ports-on-address", func(n *Node, a netip.Addr) bool {
+		allowed := n.config.NodePortAddresses
+		switch {
+		case n.nftables() && a.IsLoopback():
+			return false
+		case len(allowed) == 0:
+			return n.nodePortDefault.Do(n, a)
+		case slices.Contains(allowed, "primary"):
+			return slices.Contains(n.Addresses, a)
+		}
+		return slices.ContainsFunc(allowed, func(text string) bool {
+			p, err := netip.ParsePrefix(text)
+			return err == nil && p.Contains(a)
+		})
+	}, spec.ProxyNodePortAddresses, spec.ProxyNodePortLoopbackDeclared, spec.ProxyNftablesNodePortsPrimary)
+
+	// Every address serves them, in nftables mode the primary ones.
+	nodePortDefault = rule.New("proxy-node-ports-by-default", func(n *Node, a netip.Addr) bool {
+		return !n.nftables() || slices.Contains(n.Addresses, a)
+	}, spec.ProxyNodePortReachable, spec.ProxyNodePortEveryNode, spec.ProxyDualStackNodePorts, spec.ProxyNftablesNodePortsPrimary)
+)

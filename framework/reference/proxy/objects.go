@@ -7,10 +7,13 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
+
+// Rules are the rules of the proxies of one cluster. All of its nodes and objects share them.
+type Rules struct{ *book }
 
 // Objects are the Services, EndpointSlices and Service ranges of one moment, indexed for packets. They are immutable and safe for concurrent use.
 type Objects struct {
@@ -19,13 +22,11 @@ type Objects struct {
 	// ServiceRanges are those that virtual IPs are taken from.
 	ServiceRanges []netip.Prefix
 
-	faults     fault.Set
+	*book
 	services   []*service
 	byTarget   map[target][]*destination
 	virtualIPs map[netip.Addr]bool // those that there are
 	healths    map[int]*service    // by health check node port
-
-	firstHealths map[types.UID]int // for a fault
 }
 
 // ServiceLabel names the Service of an EndpointSlice.
@@ -78,231 +79,130 @@ type destination struct {
 	port *servicePort
 }
 
-// NewObjects indexes Services and EndpointSlices. earlier is what was known before; only faults look at it.
-func NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv1.EndpointSlice, ranges []netip.Prefix, faults fault.Set, earlier *Objects) *Objects {
-	o := &Objects{Version: version, ServiceRanges: ranges, faults: faults, byTarget: map[target][]*destination{}, virtualIPs: map[netip.Addr]bool{}, healths: map[int]*service{}}
+// NewObjects indexes Services and EndpointSlices. Moments are indexed one after the other.
+func (r *Rules) NewObjects(version uint64, services []*corev1.Service, slices []*discoveryv1.EndpointSlice, ranges []netip.Prefix) *Objects {
+	o := &Objects{Version: version, ServiceRanges: ranges, book: r.book, byTarget: map[target][]*destination{}, virtualIPs: map[netip.Addr]bool{}, healths: map[int]*service{}}
+	o.indexed.Do(o, services, slices)
+	return o
+}
+
+// A Service is served while it is there, also while it is being deleted, and with all of its ports.
+var indexed = rule.New("proxy-services-served", func(o *Objects, services []*corev1.Service, slices []*discoveryv1.EndpointSlice) {
 	bySvc := map[string][]*discoveryv1.EndpointSlice{}
 	for _, s := range slices {
 		if name := s.Labels[serviceLabel]; name != "" {
 			bySvc[s.Namespace+"/"+name] = append(bySvc[s.Namespace+"/"+name], s)
 		}
 	}
-	services = o.withFormer(services, earlier)
-	endpoints := 0
 	for _, svc := range services {
-		if !o.proxied(svc) || len(o.services) == fewServices && o.faults.On(fault.ServicesBeyondTable) {
+		if o.leaves(svc) {
 			continue
 		}
 		s := &service{Service: svc}
 		o.services = append(o.services, s)
 		for _, p := range svc.Spec.Ports {
 			sp := &servicePort{service: s, port: p}
-			o.join(sp, bySvc[svc.Namespace+"/"+svc.Name], earlier)
-			if endpoints += len(sp.v4); endpoints > fewEndpoints && o.faults.On(fault.EndpointsBeyondTable) {
-				sp.v4 = sp.v4[:min(1, len(sp.v4))]
-			}
+			o.joined.Do(o, sp, bySvc[svc.Namespace+"/"+svc.Name])
 			s.ports = append(s.ports, sp)
-			o.announce(sp)
-		}
-		if svc.Spec.HealthCheckNodePort != 0 {
-			o.healths[int(svc.Spec.HealthCheckNodePort)] = s
-		}
-	}
-	o.keepHealths(earlier)
-	return o
-}
-
-// Beyond these numbers faults begin.
-const (
-	fewServices  = 500
-	fewEndpoints = 5000
-)
-
-// keepHealths is where faults keep health check node ports open that were open earlier.
-func (o *Objects) keepHealths(earlier *Objects) {
-	if o.faults.On(fault.HealthCheckPortFirst) {
-		o.onFirstHealth(earlier)
-	}
-	if earlier == nil || !o.faults.On(fault.HealthCheckPortKept) && !o.faults.On(fault.HealthCheckPortUnneeded) {
-		return
-	}
-	now := map[types.UID]*service{}
-	for _, s := range o.services {
-		now[s.UID] = s
-	}
-	for port, s := range earlier.healths {
-		is := now[s.UID]
-		switch {
-		case o.healths[port] != nil:
-		case is == nil && o.faults.On(fault.HealthCheckPortKept):
-			o.healths[port] = s
-		case is != nil && is.Spec.HealthCheckNodePort == 0 && o.faults.On(fault.HealthCheckPortUnneeded):
-			o.healths[port] = is
-		}
-	}
-}
-
-// onFirstHealth leaves every Service on the first health check node port that it ever had.
-func (o *Objects) onFirstHealth(earlier *Objects) {
-	o.firstHealths = map[types.UID]int{}
-	for _, s := range o.services {
-		port := int(s.Spec.HealthCheckNodePort)
-		if earlier != nil && earlier.firstHealths[s.UID] != 0 {
-			delete(o.healths, port)
-			if o.firstHealths[s.UID] = earlier.firstHealths[s.UID]; port != 0 {
-				o.healths[o.firstHealths[s.UID]] = s
+			if o.portServed.Do(sp) {
+				for i := range o.announces {
+					o.announces[i].Do(o, sp)
+				}
 			}
-		} else if port != 0 {
-			o.firstHealths[s.UID] = port
 		}
+		o.healthPort.Do(o, s)
 	}
-}
+}, spec.ProxyServiceAdded, spec.ProxyServiceRemoved, spec.ProxyFinalizerKeepsTraffic, spec.ProxyManyServices, spec.ProxyVIPForEveryType,
+	spec.ProxyDualStackTransition)
 
-// proxied reports whether this proxy serves the Service.
-func (o *Objects) proxied(svc *corev1.Service) bool {
-	switch {
-	case svc.Labels[labelProxyName] != "" && !o.faults.On(fault.ProxyNameIgnored):
-		return false
-	case svc.Spec.Type == corev1.ServiceTypeExternalName:
-		return o.faults.On(fault.ExternalNameProxied)
-	case svc.Spec.ClusterIP == corev1.ClusterIPNone:
-		return o.faults.On(fault.HeadlessProxied)
-	case svc.DeletionTimestamp != nil && o.faults.On(fault.DeletedServiceStops):
-		return false
-	case len(svc.Spec.ClusterIPs) > 1 && o.faults.On(fault.DualStackIgnored):
-		return false
-	}
-	return true
-}
-
-// announce enters the addresses that lead to a port.
-func (o *Objects) announce(sp *servicePort) {
-	svc := sp.service.Service
-	protocol := sp.port.Protocol
-	switch {
-	case protocol == corev1.ProtocolUDP && o.faults.On(fault.UDPNotServed), protocol == corev1.ProtocolSCTP && o.faults.On(fault.SCTPNotServed),
-		protocol == corev1.ProtocolTCP && o.faults.On(fault.TCPNotServed), sp.port.AppProtocol != nil && o.faults.On(fault.AppProtocolNotServed),
-		sp != sp.service.first() && o.faults.On(fault.FirstPortOnly):
-		return
-	}
-	enter := func(kind Kind, address string, port int32) {
-		t := target{port: uint16(port), protocol: protocol}
-		if address != "" {
-			a, err := netip.ParseAddr(address)
-			if err != nil {
-				return
-			}
-			t.address = a
+// leaves reports whether this proxy has nothing to do with a Service.
+func (b *book) leaves(svc *corev1.Service) bool {
+	for i := range b.unserved {
+		if b.unserved[i].Do(svc) {
+			return true
 		}
-		if o.faults.On(fault.ProtocolIgnored) {
-			t.protocol = ""
-		}
-		d := &destination{kind: kind, port: sp}
-		o.byTarget[t] = append(o.byTarget[t], d)
-	}
-	for i, ip := range svc.Spec.ClusterIPs {
-		if ip == corev1.ClusterIPNone {
-			continue
-		}
-		if a, err := netip.ParseAddr(ip); err == nil {
-			o.virtualIPs[a] = true
-		}
-		if o.hidesClusterIP(svc, i) {
-			continue
-		}
-		enter(ClusterIP, ip, sp.port.Port)
-	}
-	for _, ip := range svc.Spec.ExternalIPs {
-		enter(ExternalIP, ip, sp.port.Port)
-	}
-	for _, in := range svc.Status.LoadBalancer.Ingress {
-		if o.captures(sp, in) {
-			enter(LoadBalancer, in.IP, sp.port.Port)
-		}
-	}
-	if sp.port.NodePort != 0 && !o.faults.On(fault.NodePortNotServed) && !(sp != sp.service.first() && o.faults.On(fault.NodePortOfFirstOnly)) {
-		enter(NodePort, "", sp.port.NodePort)
-	}
-	if svc.Spec.Type == corev1.ServiceTypeClusterIP && o.faults.On(fault.ClusterIPOnNodes) {
-		enter(NodePort, "", sp.port.Port)
-	}
-}
-
-func (s *service) first() *servicePort {
-	if len(s.ports) == 0 {
-		return nil // the port that asks is the first one
-	}
-	return s.ports[0]
-}
-
-// hidesClusterIP is where faults keep a virtual IP from being served.
-func (o *Objects) hidesClusterIP(svc *corev1.Service, i int) bool {
-	switch {
-	case o.faults.On(fault.ClusterIPNotServed):
-		return true
-	case svc.Spec.Type != corev1.ServiceTypeClusterIP && o.faults.On(fault.ClusterIPLostWithNodePort):
-		return true
-	case i > 0 && o.faults.On(fault.SecondaryNotServed):
-		return true
-	case i == 0 && len(svc.Spec.ClusterIPs) == 1 && svc.Spec.IPFamilyPolicy != nil && *svc.Spec.IPFamilyPolicy != corev1.IPFamilyPolicySingleStack && o.faults.On(fault.DualStackIgnored):
-		return true
 	}
 	return false
 }
 
-// captures reports whether the node takes traffic for a load-balancer address itself: with ipMode VIP, which is the default (KEP-1860).
-func (o *Objects) captures(sp *servicePort, in corev1.LoadBalancerIngress) bool {
-	proxy := in.IPMode != nil && *in.IPMode == corev1.LoadBalancerIPModeProxy
-	switch {
-	case in.IP == "" || o.faults.On(fault.LoadBalancerNotServed):
-		return false
-	case proxy:
-		return o.faults.On(fault.IPModeProxyCaptured)
-	case in.IPMode != nil && o.faults.On(fault.IPModeVIPIgnored):
-		return false
-	case sp.port.NodePort == 0 && o.faults.On(fault.LoadBalancerNeedsNodePort):
-		return false
-	case sp != sp.service.first() && sp.service.first() != nil && sp.service.first().port.Protocol != sp.port.Protocol && o.faults.On(fault.LoadBalancerOneProtocol):
-		return false
-	}
-	return true
-}
+// Rules for Services that this proxy does not serve.
+var (
+	ofAnotherProxy = rule.New("proxy-name-of-another", func(svc *corev1.Service) bool {
+		return svc.Labels[labelProxyName] != ""
+	}, spec.ProxyServiceProxyName)
 
-// withFormer is where a fault keeps serving the virtual IP of a Service that has become ExternalName.
-func (o *Objects) withFormer(services []*corev1.Service, earlier *Objects) []*corev1.Service {
-	if earlier == nil || !o.faults.On(fault.ExternalNameKeepsClusterIP) && !o.faults.On(fault.DeletedServiceServed) {
-		return services
-	}
-	now := map[string]*corev1.Service{}
-	for _, s := range services {
-		now[string(s.UID)] = s
-	}
-	out := append([]*corev1.Service{}, services...)
-	for _, s := range earlier.services {
-		is := now[string(s.UID)]
-		if is == nil && o.faults.On(fault.DeletedServiceServed) || is != nil && is.Spec.Type == corev1.ServiceTypeExternalName && o.faults.On(fault.ExternalNameKeepsClusterIP) {
-			out = append(out, s.Service)
-		}
-	}
-	return out
-}
+	externalNameLeft = rule.New("proxy-not-for-external-name", func(svc *corev1.Service) bool {
+		return svc.Spec.Type == corev1.ServiceTypeExternalName
+	}, spec.ProxyExternalNameNotProxied, spec.ProxyExternalNameStopsProxying)
 
-// HeadlessTarget is where a fault sends a packet for a pod on the port of a headless Service that it is an endpoint of.
-func (o *Objects) HeadlessTarget(to netip.AddrPort, protocol corev1.Protocol) (netip.AddrPort, bool) {
-	for _, s := range o.services {
-		if s.Spec.ClusterIP != corev1.ClusterIPNone {
-			continue
-		}
-		for _, sp := range s.ports {
-			if uint16(sp.port.Port) != to.Port() || sp.port.Protocol != protocol {
-				continue
-			}
-			for _, e := range sp.endpoints(to.Addr().Is6()) {
-				if e.Address.Addr() == to.Addr() {
-					return netip.AddrPortFrom(to.Addr(), uint16(sp.port.TargetPort.IntVal)), true
-				}
+	headlessLeft = rule.New("proxy-not-for-headless", func(svc *corev1.Service) bool {
+		return svc.Spec.ClusterIP == corev1.ClusterIPNone
+	}, spec.ProxyHeadlessNotProxied)
+)
+
+// Rules for the addresses that lead to a port of a Service.
+var (
+	// Every port is served, whatever its protocol is and whether or not somebody knows its appProtocol.
+	portServed = rule.New("proxy-every-port-served", func(*servicePort) bool {
+		return true
+	}, spec.ProxyTCPForwarded, spec.ProxyUDPForwarded, spec.ProxySCTPForwarded, spec.ProxyAppProtocolForwarded, spec.ProxyPortsIndependent)
+
+	// A virtual IP is known whatever its ports are: what is sent to a port that is not there is refused.
+	virtualIPKnown = rule.New("proxy-virtual-ip-known", func(o *Objects, sp *servicePort) {
+		for _, ip := range sp.service.Spec.ClusterIPs {
+			if a, err := netip.ParseAddr(ip); err == nil {
+				o.virtualIPs[a] = true
 			}
 		}
+	}, spec.ProxyCapturesPort, spec.ProxyNftablesUnusedPortRejected)
+
+	clusterIPServed = rule.New("proxy-cluster-ip-served", func(o *Objects, sp *servicePort) {
+		for _, ip := range sp.service.Spec.ClusterIPs {
+			o.lead(ClusterIP, ip, sp.port.Port, sp)
+		}
+	}, spec.ProxyClusterIPReachable, spec.ProxyVIPForEveryType, spec.ProxyNodePortClusterIP, spec.ProxyDualStackAddresses)
+
+	externalIPServed = rule.New("proxy-external-ip-served", func(o *Objects, sp *servicePort) {
+		for _, ip := range sp.service.Spec.ExternalIPs {
+			o.lead(ExternalIP, ip, sp.port.Port, sp)
+		}
+	}, spec.ProxyExternalIPReachable)
+
+	loadBalancerServed = rule.New("proxy-load-balancer-served", func(o *Objects, sp *servicePort) {
+		for i := range sp.service.Status.LoadBalancer.Ingress {
+			if in := &sp.service.Status.LoadBalancer.Ingress[i]; in.IP != "" && o.captured.Do(in) {
+				o.lead(LoadBalancer, in.IP, sp.port.Port, sp)
+			}
+		}
+	}, spec.ProxyLoadBalancerReachable, spec.ProxyLoadBalancerFromCluster, spec.ProxyLoadBalancerWithoutNodePorts, spec.ProxyLoadBalancerMixedProtocols)
+
+	// The node takes traffic for a load-balancer address itself with ipMode VIP, which is the default (KEP-1860).
+	captured = rule.New("proxy-ip-mode", func(in *corev1.LoadBalancerIngress) bool {
+		return in.IPMode == nil || *in.IPMode != corev1.LoadBalancerIPModeProxy
+	}, spec.ProxyLoadBalancerIPModeVIP, spec.ProxyLoadBalancerIPModeProxy)
+
+	nodePortServed = rule.New("proxy-node-port-served", func(o *Objects, sp *servicePort) {
+		if sp.port.NodePort != 0 {
+			o.lead(NodePort, "", sp.port.NodePort, sp)
+		}
+	}, spec.ProxyNodePortReachable, spec.ProxyNodePortSameEndpoints, spec.ProxyClusterIPClusterInternal)
+
+	healthPort = rule.New("proxy-health-check-node-port", func(o *Objects, s *service) {
+		if port := int(s.Spec.HealthCheckNodePort); port != 0 {
+			o.healths[port] = s
+		}
+	}, spec.ProxyHealthCheckPortFollows, spec.ProxyHealthCheckPortCloses)
+)
+
+// lead makes an address and a port lead to a port of a Service. An empty address stands for every one of a node.
+func (o *Objects) lead(kind Kind, address string, port int32, to *servicePort) {
+	var a netip.Addr
+	if address != "" {
+		var err error
+		if a, err = netip.ParseAddr(address); err != nil {
+			return
+		}
 	}
-	return netip.AddrPort{}, false
+	t := o.targeted.Do(a, uint16(port), to.port.Protocol)
+	o.byTarget[t] = append(o.byTarget[t], &destination{kind: kind, port: to})
 }

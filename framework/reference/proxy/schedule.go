@@ -2,78 +2,78 @@ package proxy
 
 import (
 	"hash/fnv"
-	"math/rand/v2"
 	"net/netip"
 
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// choose picks the endpoint of a connection: at random, each with the same probability, or, in ipvs mode, as the scheduler says
-// (virtual-ips#proxy-mode-ipvs).
-func (n *Node) choose(p *Packet, sp *servicePort, among []*Endpoint, random *rand.Rand, open func(netip.AddrPort) int) *Endpoint {
-	if !n.ipvs() && n.faults.On(fault.BalancedUnevenly) && len(among) > 1 && random.IntN(10) < 8 {
-		return among[0]
+// choose picks the endpoint of a connection: at random or, in ipvs mode, as the scheduler says (virtual-ips#proxy-mode-ipvs).
+func (c *connection) choose(among []*Endpoint) *Endpoint {
+	if !c.ipvs() {
+		return c.anyEndpoint.Do(c, among)
 	}
-	if !n.ipvs() && n.faults.On(fault.RetriesDead) { // it looks whether the endpoint is there, and takes another one if it is not
-		for range 20 {
-			if e := among[random.IntN(len(among))]; open(e.Address) >= 0 {
-				return e
-			}
-		}
-	}
-	if !n.ipvs() && n.faults.On(fault.LastGetsRest) {
-		for _, e := range among[:len(among)-1] {
-			if random.IntN(len(among)) == 0 {
-				return e
-			}
-		}
-		return among[len(among)-1]
-	}
-	if !n.ipvs() {
-		return among[random.IntN(len(among))]
-	}
-	scheduler := n.config.Scheduler
-	if scheduler == "" {
-		scheduler = "rr"
-	}
-	if n.faults.On(schedulerFaults[scheduler]) {
-		return among[random.IntN(len(among))]
-	}
-	least := func(cost func(int) int) *Endpoint {
-		best := among[0]
-		for _, e := range among[1:] {
-			if cost(max(0, open(e.Address))) < cost(max(0, open(best.Address))) {
-				best = e
-			}
-		}
-		return best
-	}
-	switch scheduler {
-	case "rr":
-		n.turns[sp]++
-		return among[n.turns[sp]%len(among)]
+	switch c.config.Scheduler {
+	case "", "rr":
+		return c.roundRobin.Do(c, among)
 	case "lc":
-		return least(func(c int) int { return c })
+		return c.leastConnection.Do(c, among)
 	case "sed":
-		return least(func(c int) int { return c + 1 }) // the delay of one more, all weights being the same
+		return c.shortestDelay.Do(c, among)
 	case "nq":
-		for _, e := range among {
-			if open(e.Address) <= 0 {
-				return e
-			}
-		}
-		return least(func(c int) int { return c + 1 })
+		return c.neverQueue.Do(c, among)
 	case "dh":
-		return among[hashed(p.To.Addr())%len(among)]
+		return c.destinationHash.Do(c, among)
 	case "sh":
-		return among[hashed(p.Source.Addr())%len(among)]
+		return c.sourceHash.Do(c, among)
 	}
-	return among[random.IntN(len(among))]
+	return atRandom(c, among)
 }
 
-var schedulerFaults = map[string]*fault.Fault{
-	"rr": fault.SchedulerRRRandom, "lc": fault.SchedulerLCRandom, "dh": fault.SchedulerDHRandom,
-	"sh": fault.SchedulerSHRandom, "sed": fault.SchedulerSEDRandom, "nq": fault.SchedulerNQRandom,
+var anyEndpoint = rule.New("proxy-endpoint-at-random", atRandom,
+	spec.ProxyIptablesRandom, spec.ProxyIptablesAffinityOrRandom, spec.ProxyIptablesNoRetry, spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints)
+
+// atRandom gives each endpoint the same probability. Nobody looks whether the endpoint answers.
+func atRandom(c *connection, among []*Endpoint) *Endpoint { return among[c.random.IntN(len(among))] }
+
+// Rules for the IPVS schedulers.
+var (
+	roundRobin = rule.New("proxy-scheduler-rr", func(c *connection, among []*Endpoint) *Endpoint {
+		c.turns[c.dest.port]++
+		return among[c.turns[c.dest.port]%len(among)]
+	}, spec.ProxyIPVSSchedulerRr)
+
+	leastConnection = rule.New("proxy-scheduler-lc", leastConnected, spec.ProxyIPVSSchedulerLc)
+
+	// All weights are the same, so the delay of one connection more is the shortest where the fewest are open.
+	shortestDelay = rule.New("proxy-scheduler-sed", leastConnected, spec.ProxyIPVSSchedulerSed)
+
+	neverQueue = rule.New("proxy-scheduler-nq", func(c *connection, among []*Endpoint) *Endpoint {
+		for _, e := range among {
+			if c.open(e.Address) <= 0 {
+				return e
+			}
+		}
+		return leastConnected(c, among)
+	}, spec.ProxyIPVSSchedulerNq)
+
+	destinationHash = rule.New("proxy-scheduler-dh", func(c *connection, among []*Endpoint) *Endpoint {
+		return among[hashed(c.To.Addr())%len(among)]
+	}, spec.ProxyIPVSSchedulerDh)
+
+	sourceHash = rule.New("proxy-scheduler-sh", func(c *connection, among []*Endpoint) *Endpoint {
+		return among[hashed(c.Source.Addr())%len(among)]
+	}, spec.ProxyIPVSSchedulerSh)
+)
+
+func leastConnected(c *connection, among []*Endpoint) *Endpoint {
+	best := among[0]
+	for _, e := range among[1:] {
+		if max(0, c.open(e.Address)) < max(0, c.open(best.Address)) {
+			best = e
+		}
+	}
+	return best
 }
 
 func hashed(a netip.Addr) int {

@@ -3,170 +3,157 @@ package proxy
 import (
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// candidates returns the endpoints that a connection to the destination may be given at this node. none is why there are none.
-func (n *Node) candidates(d *destination, ipv6, inside bool) (among []*Endpoint, none Answer) {
-	sp := d.port
-	all := sp.endpoints(ipv6)
-	if n.ipvs() && n.realServers == droppedRealServers {
+// candidates returns the endpoints that the connection may be given. none is why there are none.
+func (c *connection) candidates() (among []*Endpoint, none Answer) {
+	all := c.dest.port.endpoints(c.To.Addr().Is6())
+	if c.ipvs() && c.realServers == droppedRealServers {
 		all = nil
 	}
-	localPolicy := n.localPolicy(&sp.service.Spec, d.kind, inside)
-	distributed := sp.service.Spec.TrafficDistribution != nil
-	if distributed && n.faults.On(fault.DistributionBeforeLocal) {
-		localPolicy = false
+	if c.underLocal() {
+		return c.localPolicy.Do(c, all)
 	}
-	cluster := n.clusterEndpoints(all)
-	if distributed && !inside && !localPolicy && n.faults.On(fault.DistributionInsideOnly) {
-		return filter(all, func(e *Endpoint) bool { return e.Ready }), Refuse
-	}
-	if !localPolicy {
-		if n.faults.On(fault.ClusterIPOnBackendNodes) && d.kind == ClusterIP && !slices.ContainsFunc(all, n.isLocal) {
-			return nil, Drop
-		}
-		if n.faults.On(fault.NodePortOnBackendNodes) && d.kind == NodePort && !slices.ContainsFunc(all, n.isLocal) {
-			return nil, Drop
-		}
-		if n.faults.On(fault.ClusterPrefersLocal) {
-			if near := filter(cluster, n.isLocal); len(near) > 0 {
-				return near, 0
-			}
-		}
-		if len(cluster) == 0 && n.faults.On(fault.NoEndpointsDropped) {
-			return nil, Drop
-		}
-		return cluster, Refuse
-	}
-	near := n.localEndpoints(all)
-	switch {
-	case len(near) > 0:
-		return near, 0
-	case len(cluster) == 0:
-		return nil, Refuse // as under policy Cluster: there is nobody anywhere
-	case d.kind == ClusterIP && n.faults.On(fault.InternalLocalFallsBack), d.kind != ClusterIP && n.faults.On(fault.ExternalLocalFallsBack):
-		return cluster, 0
-	case d.kind != ClusterIP && n.faults.On(fault.ExternalLocalRefused):
-		return nil, Refuse
-	}
-	return nil, Drop
+	return c.clusterPolicy.Do(c, all)
 }
 
-// localPolicy reports whether only endpoints of this node count. What comes from inside of the cluster to an address that is meant for the outside
-// always follows Cluster (service-v1#spec.externalTrafficPolicy).
-func (n *Node) localPolicy(spec *corev1.ServiceSpec, kind Kind, inside bool) bool {
-	f := n.faults
-	internal, external := local(spec, ClusterIP), local(spec, NodePort)
-	if f.On(fault.PoliciesTied) {
-		internal = internal || external
-		external = internal
+// underLocal reports whether only endpoints of this node count. trafficDistribution changes nothing of it.
+func (c *connection) underLocal() bool {
+	if c.dest.kind == ClusterIP {
+		return c.internalLocal.Do(c)
 	}
-	if kind == ClusterIP {
-		if f.On(fault.ExternalPolicyOnClusterIP) {
-			internal = internal || external
-		}
-		return internal && !f.On(fault.InternalLocalIgnored)
-	}
-	if f.On(fault.InternalPolicyOnExternal) {
-		external = external || internal
-	}
-	return external && (!inside || f.On(fault.LocalFromInside)) && !f.On(fault.ExternalLocalIgnored)
+	return c.externalLocal.Do(c) && c.externalTraffic.Do(c)
 }
 
-func (n *Node) isLocal(e *Endpoint) bool {
-	return e.Node == n.Name || e.Node == "" && n.faults.On(fault.NodelessIsLocal)
-}
+// Rules for the traffic policies.
+var (
+	internalLocal = rule.New("proxy-internal-policy", func(c *connection) bool {
+		return local(c.serviceSpec(), ClusterIP)
+	}, spec.ProxyInternalPolicyScope, spec.ProxyInternalLocalNodeEndpoints, spec.ProxyPoliciesIndependent, spec.ProxyTrafficDistributionLocalFirst)
+
+	externalLocal = rule.New("proxy-external-policy", func(c *connection) bool {
+		return local(c.serviceSpec(), NodePort)
+	}, spec.ProxyExternalPolicyScope, spec.ProxyExternalLocalNodeEndpoints, spec.ProxyPoliciesIndependent, spec.ProxyTrafficDistributionLocalFirst)
+
+	// What comes from inside of the cluster to an address that is meant for the outside always follows Cluster.
+	externalTraffic = rule.New("proxy-external-policy-of-outside-traffic", func(c *connection) bool {
+		return !c.Inside
+	}, spec.ProxyExternalLocalFromCluster)
+
+	// Any endpoint of the cluster may be given, and every node serves.
+	clusterPolicy = rule.New("proxy-policy-cluster", func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
+		return c.clusterEndpoints(all), Refuse
+	}, spec.ProxyInternalClusterAllEndpoints, spec.ProxyExternalClusterAllEndpoints, spec.ProxyNoEndpointsRefused,
+		spec.ProxyClusterIPSpreads, spec.ProxyClusterIPOnEveryNode, spec.ProxyNotAnsweredBySingleHost, spec.ProxyNodePortEveryNode, spec.ProxyTrafficDistributionExternal)
+
+	localPolicy = rule.New("proxy-policy-local", func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
+		if near := c.localEndpoints(all); len(near) > 0 {
+			return near, 0
+		}
+		elsewhere := c.clusterEndpoints(all)
+		if len(elsewhere) == 0 {
+			return nil, Refuse // as under policy Cluster: there is nobody anywhere
+		}
+		return c.onlyElsewhere.Do(c, elsewhere)
+	}, spec.ProxyInternalLocalNodeEndpoints, spec.ProxyExternalLocalNodeEndpoints, spec.ProxyNoEndpointsRefused)
+
+	onlyElsewhere = rule.New("proxy-policy-local-drops", func(*connection, []*Endpoint) ([]*Endpoint, Answer) {
+		return nil, Drop
+	}, spec.ProxyInternalLocalDrops, spec.ProxyExternalLocalDrops, spec.ProxyExternalLocalSilent)
+)
 
 // clusterEndpoints are those of policy Cluster: ready ones, of these the ones that hints single out; without any, those that are
 // terminating and still serve (KEP-1669, KEP-2433).
 func (n *Node) clusterEndpoints(all []*Endpoint) []*Endpoint {
-	f := n.faults
-	ready := filter(all, func(e *Endpoint) bool {
-		return e.Ready || f.On(fault.UnreadyUsed) && !e.Terminating || f.On(fault.TerminatingMixed) && e.Serving && e.Terminating
-	})
+	ready := filter(all, n.ready.Do)
 	if len(ready) == 0 {
-		if f.On(fault.TerminatingUnusedUnderCluster) {
-			return nil
-		}
-		return filter(all, n.lastResort)
+		return n.clusterLastResort.Do(n, all)
 	}
-	ready = n.hinted(ready, all)
-	if f.On(fault.FirstEndpointAlways) {
-		return ready[:1]
-	}
-	if f.On(fault.LastEndpointNever) && len(ready) > 1 {
-		return ready[:len(ready)-1]
-	}
-	return ready
-}
-
-// lastResort are endpoints that are terminating and still serve.
-func (n *Node) lastResort(e *Endpoint) bool {
-	return e.Terminating && (e.Serving || n.faults.On(fault.FinishedUsed)) || n.faults.On(fault.FinishedUsed) && !e.Serving
+	return n.hinted.Do(n, ready, all)
 }
 
 // localEndpoints are those of policy Local: ready ones of this node, or, without any, those that are terminating and still serve.
 func (n *Node) localEndpoints(all []*Endpoint) []*Endpoint {
-	f := n.faults
-	near := filter(all, n.isLocal)
-	if f.On(fault.LocalPodsUnseen) && len(near) > 1 {
-		return nil
-	}
-	if f.On(fault.UnreadyHidesReady) && slices.ContainsFunc(near, func(e *Endpoint) bool { return !e.Ready && !e.Terminating }) {
-		return nil
-	}
-	ready := filter(near, func(e *Endpoint) bool {
-		return e.Ready || f.On(fault.UnreadyUsed) && !e.Terminating || f.On(fault.TerminatingMixed) && e.Serving && e.Terminating
-	})
-	if len(ready) > 0 {
+	near := n.nodeEndpoints.Do(n, all)
+	if ready := filter(near, n.ready.Do); len(ready) > 0 {
 		return ready
 	}
-	if f.On(fault.TerminatingUnusedUnderLocal) {
-		return nil
-	}
-	return filter(near, n.lastResort)
+	return n.localLastResort.Do(n, near)
 }
 
-// hinted narrows ready endpoints down to those whose hints fit the node, or its zone, where all have hints and one fits.
-func (n *Node) hinted(ready, all []*Endpoint) []*Endpoint {
-	f := n.faults
-	if f.On(fault.HintsIgnored) || n.starts > 1 && f.On(fault.ZoneOfStartMissed) {
-		return ready
-	}
-	asked := ready
-	if f.On(fault.HintsOfUnreadyCount) {
-		asked = all
-	}
-	forNode := func(e *Endpoint) bool { return len(e.nodes) > 0 }
-	if f.On(fault.HintsOfNodeByPlace) && slices.ContainsFunc(asked, forNode) {
-		if here := filter(ready, func(e *Endpoint) bool { return e.Node == n.Name }); len(here) > 0 {
-			return here
+// Rules for which endpoints are used.
+var (
+	readyEndpoint = rule.New("proxy-ready-endpoints", func(e *Endpoint) bool {
+		return e.Ready
+	}, spec.ProxyPolicyReadyBackends, spec.ProxyUnreadyEndpointAvoided, spec.ProxyTerminatingAvoided)
+
+	lastResort = rule.New("proxy-last-resort", func(e *Endpoint) bool {
+		return e.Terminating && e.Serving
+	}, spec.ProxyTerminatingLocalUsed, spec.ProxyTerminatingClusterUsed, spec.ProxyPolicyReadyBackends)
+
+	clusterLastResort = rule.New("proxy-last-resort-of-policy-cluster", serving, spec.ProxyTerminatingClusterUsed)
+
+	localLastResort = rule.New("proxy-last-resort-of-policy-local", serving, spec.ProxyTerminatingLocalUsed, spec.ProxyTerminatingDrains)
+
+	nodeEndpoints = rule.New("proxy-endpoints-of-node", func(n *Node, all []*Endpoint) []*Endpoint {
+		return filter(all, n.isLocal)
+	}, spec.ProxyInternalLocalNodeEndpoints, spec.ProxyExternalLocalNodeEndpoints)
+
+	// An endpoint without a node name is local to no node.
+	onNode = rule.New("proxy-endpoint-on-node", func(n *Node, e *Endpoint) bool {
+		return e.Node == n.Name
+	}, spec.ProxyEndpointWithoutNodeRemote)
+)
+
+func (n *Node) isLocal(e *Endpoint) bool { return n.onNode.Do(n, e) }
+
+func serving(n *Node, es []*Endpoint) []*Endpoint { return filter(es, n.lastResort.Do) }
+
+// Rules for hints.
+var (
+	// Hints for nodes come before those for zones. They count where every ready endpoint has one and one fits.
+	hinted = rule.New("proxy-hints-narrow", func(n *Node, ready, all []*Endpoint) []*Endpoint {
+		for i := range n.hints {
+			if !n.hintsComplete.Do(n, n.hints[i].Do, ready, all) {
+				continue
+			}
+			if fitting := n.fitting(n.hints[i].Do, ready); len(fitting) > 0 {
+				return fitting
+			}
 		}
 		return ready
-	}
-	for _, by := range []struct {
-		has, fits func(*Endpoint) bool
-	}{
-		{forNode, func(e *Endpoint) bool { return slices.Contains(e.nodes, n.Name) }},
-		{func(e *Endpoint) bool { return len(e.zones) > 0 }, func(e *Endpoint) bool { return slices.Contains(e.zones, n.Zone) }},
-	} {
-		if !slices.ContainsFunc(asked, by.has) {
-			continue
+	}, spec.ProxyTopologyHintsUsed, spec.ProxyTopologyHintsIncomplete, spec.ProxyTrafficDistributionNodeFallsBack, spec.ProxyEveryEndpointSelected)
+
+	hintsComplete = rule.New("proxy-hints-complete", func(n *Node, kind hinting, ready, _ []*Endpoint) bool {
+		return n.allHave(kind, ready)
+	}, spec.ProxyTopologyHintsIncomplete)
+
+	nodeHint = rule.New("proxy-hint-for-node", func(n *Node, e *Endpoint) (has, fits bool) {
+		return len(e.nodes) > 0, slices.Contains(e.nodes, n.Name)
+	}, spec.ProxyTopologyHintsUsed, spec.ProxyTrafficDistributionSameNode)
+
+	zoneHint = rule.New("proxy-hint-for-zone", func(n *Node, e *Endpoint) (has, fits bool) {
+		return len(e.zones) > 0, slices.Contains(e.zones, n.Zone)
+	}, spec.ProxyTopologyHintsUsed, spec.ProxyTrafficDistributionSameZone)
+)
+
+func (n *Node) allHave(kind hinting, es []*Endpoint) bool {
+	for _, e := range es {
+		if has, _ := kind(n, e); !has {
+			return false
 		}
-		complete := !slices.ContainsFunc(asked, func(e *Endpoint) bool { return !by.has(e) })
-		fitting := filter(ready, by.fits)
-		switch {
-		case !complete && !f.On(fault.HintsUsedWhenIncomplete):
-		case len(fitting) > 0:
-			return fitting
-		case f.On(fault.HintsUsedWhenNoneFits):
-			return nil
-		}
 	}
-	return ready
+	return true
+}
+
+// fitting are the endpoints whose hints of a kind fit the node.
+func (n *Node) fitting(kind hinting, es []*Endpoint) []*Endpoint {
+	return filter(es, func(e *Endpoint) bool {
+		_, fits := kind(n, e)
+		return fits
+	})
 }
 
 func filter(es []*Endpoint, keep func(*Endpoint) bool) (out []*Endpoint) {

@@ -127,6 +127,6 @@ func TestWhatNoServiceClaims(t *testing.T) {
 	udp := packet(podIP, clusterIP)
 	udp.Protocol = "UDP"
 	expect(t, "the port with another protocol", reached(n, udp), "refuse")
-	unprogrammed := NewNode(candidate.Node{Name: "n1"}, true, nil)
+	unprogrammed := New(nil).NewNode(candidate.Node{Name: "n1"}, true)
 	expect(t, "a node without a proxy", reached(unprogrammed, packet(podIP, clusterIP)), "pass")
 }

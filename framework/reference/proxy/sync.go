@@ -1,12 +1,11 @@
 package proxy
 
 import (
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // The periods that kube-proxy has by default (virtual-ips#optimizing-iptables-mode-performance).
@@ -15,61 +14,50 @@ const (
 	defaultPeriod  = 30 * time.Second
 )
 
-// Start starts the proxy with a configuration; what is programmed stays. It reports whether the proxy runs: without IPVS in the kernel it
-// refuses to.
+// Start starts the proxy with a configuration. It reports whether the proxy runs.
 func (n *Node) Start(config candidate.ProxyConfiguration) bool {
-	if config.WithoutIPVS && config.Mode == "ipvs" {
-		switch {
-		case n.faults.On(fault.IPVSUnchecked): // it runs as if all were well, and serves nothing
-		case n.faults.On(fault.IPVSFallsBack):
-			config.Mode = "iptables"
-		default:
-			n.running = false
-			return false
-		}
+	if !n.verified.Do(&config) {
+		n.running = false
+		return false
 	}
-	if n.faults.On(fault.ModeIgnored) {
-		config.Mode = "iptables"
-	}
-	if n.faults.On(fault.ConfigurationLost) && n.Own {
-		config = candidate.ProxyConfiguration{Mode: config.Mode}
-	}
-	n.config, n.running, n.starts = config, true, n.starts+1
-	n.minSync, n.period = duration(config.MinSyncPeriod, defaultMinSync), duration(config.SyncPeriod, defaultPeriod)
-	for _, flag := range config.Flags { // a configuration file makes almost all flags void (proxy-config-file-wins)
-		if name, value, _ := strings.Cut(strings.TrimLeft(flag, "-"), "="); n.faults.On(fault.FlagsWin) {
-			n.setByFlag(name, value)
-		}
-	}
-	if n.faults.On(fault.MinSyncDefaultLong) && (config.MinSyncPeriod == "default" || config.MinSyncPeriod == "") {
-		n.minSync = 10 * time.Second
-	}
-	if n.faults.On(fault.MinSyncZeroIgnored) && n.minSync == 0 {
-		n.minSync = defaultMinSync
-	}
-	n.lastSync = time.Time{}
-	if n.faults.On(fault.RestartFlushes) && n.programmed != nil {
-		n.programmed = nil
-		n.lastSync = farFuture
-	}
+	n.configured.Do(n, &config)
+	n.started.Do(n)
 	return true
 }
 
-// farFuture is later than any check.
-var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+// Rewrite changes the configuration that the next start reads.
+func (n *Node) Rewrite(config candidate.ProxyConfiguration) { n.rewritten.Do(n, &config) }
 
-func (n *Node) setByFlag(name, value string) {
-	switch name {
-	case "nodeport-addresses":
-		n.config.NodePortAddresses = strings.Split(value, ",")
-	case "proxy-mode":
-		n.config.Mode = value
-	case "iptables-min-sync-period":
-		n.minSync = duration(value, n.minSync)
-	case "iptables-sync-period":
-		n.period = duration(value, n.period)
-	}
-}
+// Stop ends the proxy.
+func (n *Node) Stop() { n.stopped.Do(n) }
+
+// Rules for the start and the end of the proxy.
+var (
+	// Without IPVS in the kernel the proxy does not run in ipvs mode.
+	verified = rule.New("proxy-ipvs-verified", func(config *candidate.ProxyConfiguration) bool {
+		return !config.WithoutIPVS || config.Mode != "ipvs"
+	}, spec.ProxyIPVSModulesVerified, spec.ProxyIPVSExits)
+
+	// The configuration file is read. It makes almost all flags void.
+	configured = rule.New("proxy-configured-by-file", func(n *Node, config *candidate.ProxyConfiguration) {
+		n.config = *config
+		n.minSync, n.period = n.minSyncPeriod.Do(config), duration(config.SyncPeriod, defaultPeriod)
+	}, spec.ProxyModeConfigured, spec.ProxyConfigFileWins, spec.ProxySyncConfigurable)
+
+	minSyncPeriod = rule.New("proxy-min-sync-period", func(config *candidate.ProxyConfiguration) time.Duration {
+		return duration(config.MinSyncPeriod, defaultMinSync)
+	}, spec.ProxySyncMinPeriod, spec.ProxySyncMinPeriodDefault, spec.ProxySyncMinPeriodZero)
+
+	// A running proxy does not look at its configuration again.
+	rewritten = rule.New("proxy-configuration-not-reloaded", func(*Node, *candidate.ProxyConfiguration) {}, spec.ProxyConfigNotReloaded)
+
+	// What is programmed stays.
+	started = rule.New("proxy-start-keeps-rules", func(n *Node) {
+		n.running, n.starts, n.lastSync = true, n.starts+1, time.Time{}
+	}, spec.ProxyRestartKeepsTraffic)
+
+	stopped = rule.New("proxy-end-keeps-rules", func(n *Node) { n.running = false }, spec.ProxyRestartKeepsTraffic)
+)
 
 func duration(text string, byDefault time.Duration) time.Duration {
 	if text == "" || text == "default" {
@@ -80,21 +68,6 @@ func duration(text string, byDefault time.Duration) time.Duration {
 		return byDefault
 	}
 	return d
-}
-
-// Rewrite changes the configuration that the next start reads: a running proxy does not look at it (proxy-config-not-reloaded).
-func (n *Node) Rewrite(config candidate.ProxyConfiguration) {
-	if n.faults.On(fault.ConfigurationReloaded) {
-		n.Start(config)
-	}
-}
-
-// Stop ends the proxy; its rules stay.
-func (n *Node) Stop() {
-	n.running = false
-	if n.faults.On(fault.StopFlushes) {
-		n.programmed = nil
-	}
 }
 
 // Running reports whether the proxy runs.
@@ -120,113 +93,102 @@ func (n *Node) Interfere(what candidate.Interference) {
 	}
 }
 
-// Advance brings the proxy to a time: it programs what has changed, at once or when minSyncPeriod is over since the last sync, and repairs what
-// others have changed once in a syncPeriod.
+// Advance brings the proxy to a time.
 func (n *Node) Advance(now time.Time, current *Objects) {
 	if !n.running {
 		return
 	}
+	since := now.Sub(n.lastSync)
 	if !n.Own {
-		if len(current.services) <= fewServices || now.Sub(n.lastSync) >= 2*time.Minute || !n.faults.On(fault.LateAmongMany) {
-			n.program(now, current)
+		if n.sharedDue.Do(n, current, since) {
+			n.synced.Do(n, now, current)
 		}
 		return
 	}
 	if n.cutOff && n.programmed != nil {
 		current = n.programmed
 	}
-	minSync := n.minSync
-	switch {
-	case n.faults.On(fault.MinSyncIgnored):
-		minSync = 0
-	case n.faults.On(fault.ProgrammedLate):
-		minSync = n.period
-	}
-	since := now.Sub(n.lastSync)
-	changed := n.programmed == nil || n.programmed.Version != current.Version
-	switch {
-	case n.lastSync == farFuture, n.ipvs() && n.programmed != nil && n.faults.On(fault.IPVSNotFollowing):
-	case changed && since >= minSync:
-		if n.faults.On(fault.MergedChangesLost) && n.programmed != nil && current.Version > n.programmed.Version+20 {
-			n.lastSync, n.syncs = now, n.syncs+1 // a burst, of which it believes that it was programmed
-			n.programmed = n.programmed.as(current.Version)
-			return
-		}
-		n.program(now, current)
-	case since >= n.period && !n.faults.On(fault.PeriodicSyncMissing):
-		n.program(now, current)
+	if n.changeDue.Do(n, current, since) || n.periodDue.Do(n, current, since) {
+		n.synced.Do(n, now, current)
 	}
 }
 
-// as is the same with another version.
-func (o *Objects) as(version uint64) *Objects {
-	c := *o
-	c.Version = version
-	return &c
+// Rules for when the proxy programs the kernel.
+var (
+	// What has changed is programmed at once, or when minSyncPeriod is over since the last sync.
+	changeDue = rule.New("proxy-sync-of-change", func(n *Node, current *Objects, since time.Duration) bool {
+		return n.changed(current) && since >= n.minSync
+	}, spec.ProxySyncMinPeriod, spec.ProxySyncMinPeriodZero, spec.ProxySyncMinPeriodDelay, spec.ProxySyncMergesChanges, spec.ProxyIPVSWatches)
+
+	// What others have changed is repaired once in a syncPeriod.
+	periodDue = rule.New("proxy-sync-of-period", func(n *Node, _ *Objects, since time.Duration) bool {
+		return since >= n.period
+	}, spec.ProxySyncPeriodInterference, spec.ProxyIPVSPeriodicSync, spec.ProxyIPVSDesiredState)
+
+	// The proxies of the shared nodes are always up to date.
+	sharedDue = rule.New("proxy-sync-of-shared-nodes", func(*Node, *Objects, time.Duration) bool {
+		return true
+	}, spec.ProxyScale, spec.ProxyServiceAdded)
+
+	synced = rule.New("proxy-sync", program, spec.ProxySyncMergesChanges, spec.ProxySyncMinPeriodDelay)
+)
+
+// changed reports whether the objects are others than those that are programmed.
+func (n *Node) changed(current *Objects) bool {
+	return n.programmed == nil || n.programmed.Version != current.Version
 }
 
-func (n *Node) program(now time.Time, current *Objects) {
-	if n.programmed == current && !n.flushed && !n.dropped && !n.twins && n.realServers == soundRealServers {
+// program brings the kernel's rules in step, if nobody keeps the proxy from it.
+func program(n *Node, now time.Time, current *Objects) {
+	earlier := n.programmed
+	if earlier == current && !n.flushed && !n.dropped && !n.twins && n.realServers == soundRealServers {
 		if now.Sub(n.lastSync) >= n.period && n.Own {
 			n.lastSync, n.syncs = now, n.syncs+1
 		}
 		return
 	}
+	update := earlier != nil && n.changed(current)
 	if n.blocked {
-		if n.programmed.Version != current.Version && n.pending.IsZero() {
+		if update && n.pending.IsZero() {
 			n.pending = now
 		}
 		return
 	}
 	n.pending = time.Time{}
-	if n.programmed != nil && n.programmed.Version != current.Version {
+	if update {
 		n.changes++
-		if n.Own && n.faults.On(fault.MinSyncIgnored) {
-			n.syncs += int(current.Version - n.programmed.Version) // one for each change
+		if n.flushed {
+			n.failures++ // it refers to rules that are no longer there; the next one writes everything
 		}
 	}
-	if n.flushed && n.programmed != nil && n.programmed.Version != current.Version {
-		n.failures++ // an update refers to rules that are no longer there; the next one writes everything
+	for i := range n.writes {
+		n.writes[i].Do(n, earlier, current)
 	}
-	first := n.programmed == nil
-	earlier := n.programmed
-	n.programmed = current
 	n.lastSync, n.syncs = now, n.syncs+1
-	if n.flushed && (first || !n.faults.On(fault.FlushNotRepaired) && (n.repairs == 0 || !n.faults.On(fault.FlushRepairedOnce))) {
-		n.flushed, n.repairs = false, n.repairs+1
-	}
-	if !n.faults.On(fault.DroppedRulesNotRepaired) {
-		n.dropped = false
-	}
-	if !n.faults.On(fault.VirtualServersKept) {
-		n.twins = false
-	}
-	if !n.faults.On(fault.RealServersNotRepaired) {
-		n.realServers = soundRealServers
-	}
-	if n.faults.On(fault.PartialSyncLoses) && earlier != nil {
-		n.programmed = current.without(earlier)
-	}
 }
 
-// without is where a fault writes only what has changed and so loses what has not: every second Service that was there before.
-func (o *Objects) without(earlier *Objects) *Objects {
-	lost := map[string]bool{}
-	for i, s := range earlier.services {
-		if i%2 == 0 {
-			lost[string(s.UID)] = true
-		}
-	}
-	c := *o
-	c.byTarget = map[target][]*destination{}
-	for t, ds := range o.byTarget {
-		kept := slices.DeleteFunc(slices.Clone(ds), func(d *destination) bool { return lost[string(d.port.service.UID)] })
-		if len(kept) > 0 {
-			c.byTarget[t] = kept
-		}
-	}
-	return &c
-}
+// Rules for what a sync writes.
+var (
+	servicesWritten = rule.New("proxy-sync-writes-every-service", func(n *Node, _, current *Objects) {
+		n.programmed = current
+	}, spec.ProxyPartialSyncComplete, spec.ProxyServiceRemoved)
+
+	flushRepaired = rule.New("proxy-sync-repairs-flushed-rules", func(n *Node, _, _ *Objects) {
+		n.flushed = false
+	}, spec.ProxySyncPeriodInterference, spec.ProxyNftablesFailedUpdateFull)
+
+	dropRepaired = rule.New("proxy-sync-repairs-dropped-rules", func(n *Node, _, _ *Objects) {
+		n.dropped = false
+	}, spec.ProxySyncPeriodInterference)
+
+	virtualServersCleared = rule.New("proxy-sync-clears-foreign-virtual-servers", func(n *Node, _, _ *Objects) {
+		n.twins = false
+	}, spec.ProxyIPVSDesiredState)
+
+	realServersRepaired = rule.New("proxy-sync-repairs-real-servers", func(n *Node, _, _ *Objects) {
+		n.realServers = soundRealServers
+	}, spec.ProxyIPVSPeriodicSync, spec.ProxyIPVSDesiredState)
+)
 
 // realServers is the state that others have left the IPVS real servers in.
 type realServers int

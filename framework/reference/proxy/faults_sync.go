@@ -1,0 +1,225 @@
+package proxy
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+)
+
+// What can be wrong with the start and the end of the proxy, and with its configuration.
+var startFaults = []wrong{
+	{fault.IPVSUnchecked, func(b *book) { // it runs as if all were well, and serves nothing
+		b.verified.Replace(func(*candidate.ProxyConfiguration) bool { return true })
+	}},
+	{fault.IPVSFallsBack, func(b *book) {
+		b.verified.Wrap(func(right func(*candidate.ProxyConfiguration) bool) func(*candidate.ProxyConfiguration) bool {
+			return func(config *candidate.ProxyConfiguration) bool {
+				if !right(config) {
+					config.Mode = "iptables"
+				}
+				return true
+			}
+		})
+	}},
+	{fault.ModeIgnored, configuredBy(func(_ *Node, config *candidate.ProxyConfiguration) { config.Mode = "iptables" })},
+	{fault.ConfigurationLost, configuredBy(func(n *Node, config *candidate.ProxyConfiguration) {
+		if n.Own {
+			*config = candidate.ProxyConfiguration{Mode: config.Mode}
+		}
+	})},
+	{fault.FlagsWin, func(b *book) {
+		b.configured.Wrap(func(right func(*Node, *candidate.ProxyConfiguration)) func(*Node, *candidate.ProxyConfiguration) {
+			return func(n *Node, config *candidate.ProxyConfiguration) {
+				right(n, config)
+				for _, flag := range config.Flags {
+					name, value, _ := strings.Cut(strings.TrimLeft(flag, "-"), "=")
+					n.setByFlag(name, value)
+				}
+			}
+		})
+	}},
+	{fault.MinSyncDefaultLong, minSyncOf(func(config *candidate.ProxyConfiguration, right time.Duration) time.Duration {
+		if config.MinSyncPeriod == "default" || config.MinSyncPeriod == "" {
+			return 10 * time.Second
+		}
+		return right
+	})},
+	{fault.MinSyncZeroIgnored, minSyncOf(func(_ *candidate.ProxyConfiguration, right time.Duration) time.Duration {
+		if right == 0 {
+			return defaultMinSync
+		}
+		return right
+	})},
+	{fault.ConfigurationReloaded, func(b *book) {
+		b.rewritten.Replace(func(n *Node, config *candidate.ProxyConfiguration) { n.Start(*config) })
+	}},
+	{fault.RestartFlushes, func(b *book) {
+		b.started.Wrap(func(right func(*Node)) func(*Node) {
+			return func(n *Node) {
+				right(n)
+				if n.programmed != nil {
+					n.programmed, n.lastSync = nil, farFuture
+				}
+			}
+		})
+	}},
+	{fault.StopFlushes, func(b *book) {
+		b.stopped.Wrap(func(right func(*Node)) func(*Node) {
+			return func(n *Node) {
+				right(n)
+				n.programmed = nil
+			}
+		})
+	}},
+}
+
+// farFuture is later than any check: the proxy of a node that last synced then does not sync.
+var farFuture = time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC)
+
+// configuredBy is a fault: the proxy reads another configuration than it is given.
+func configuredBy(change func(*Node, *candidate.ProxyConfiguration)) func(*book) {
+	return func(b *book) {
+		b.configured.Wrap(func(right func(*Node, *candidate.ProxyConfiguration)) func(*Node, *candidate.ProxyConfiguration) {
+			return func(n *Node, config *candidate.ProxyConfiguration) {
+				change(n, config)
+				right(n, config)
+			}
+		})
+	}
+}
+
+func (n *Node) setByFlag(name, value string) {
+	switch name {
+	case "nodeport-addresses":
+		n.config.NodePortAddresses = strings.Split(value, ",")
+	case "proxy-mode":
+		n.config.Mode = value
+	case "iptables-min-sync-period":
+		n.minSync = duration(value, n.minSync)
+	case "iptables-sync-period":
+		n.period = duration(value, n.period)
+	}
+}
+
+// minSyncOf is a fault: minSyncPeriod is another one.
+func minSyncOf(wrong func(config *candidate.ProxyConfiguration, right time.Duration) time.Duration) func(*book) {
+	return func(b *book) {
+		b.minSyncPeriod.Wrap(func(right func(*candidate.ProxyConfiguration) time.Duration) func(*candidate.ProxyConfiguration) time.Duration {
+			return func(config *candidate.ProxyConfiguration) time.Duration { return wrong(config, right(config)) }
+		})
+	}
+}
+
+// What can be wrong with syncs.
+var syncFaults = []wrong{
+	// When there is one.
+	{fault.MinSyncIgnored, func(b *book) {
+		b.changeDue.Replace(func(n *Node, current *Objects, since time.Duration) bool { return n.changed(current) && since >= 0 })
+		b.writes = append(b.writes, bug(func(n *Node, earlier, current *Objects) {
+			if n.Own && earlier != nil {
+				n.syncs += int(current.Version - earlier.Version) // one for each change
+			}
+		}))
+	}},
+	{fault.ProgrammedLate, func(b *book) {
+		b.changeDue.Replace(func(n *Node, current *Objects, since time.Duration) bool {
+			return n.changed(current) && since >= n.period
+		})
+	}},
+	{fault.PeriodicSyncMissing, func(b *book) { b.periodDue.Off() }},
+	{fault.IPVSNotFollowing, func(b *book) {
+		first := func(right timing) timing {
+			return func(n *Node, current *Objects, since time.Duration) bool {
+				return !(n.ipvs() && n.programmed != nil) && right(n, current, since)
+			}
+		}
+		b.changeDue.Wrap(first)
+		b.periodDue.Wrap(first)
+	}},
+	{fault.LateAmongMany, func(b *book) {
+		b.sharedDue.Replace(func(_ *Node, current *Objects, since time.Duration) bool {
+			return len(current.services) <= fewServices || since >= 2*time.Minute
+		})
+	}},
+	{fault.MergedChangesLost, func(b *book) {
+		b.synced.Wrap(func(right func(*Node, time.Time, *Objects)) func(*Node, time.Time, *Objects) {
+			return func(n *Node, now time.Time, current *Objects) {
+				if n.Own && n.programmed != nil && current.Version > n.programmed.Version+20 && now.Sub(n.lastSync) >= n.minSync {
+					n.lastSync, n.syncs = now, n.syncs+1 // a burst, of which it believes that it was programmed
+					n.programmed = n.programmed.as(current.Version)
+					return
+				}
+				right(n, now, current)
+			}
+		})
+	}},
+
+	// What it writes.
+	{fault.PartialSyncLoses, func(b *book) {
+		rule.Find(b.writes, servicesWritten.Name).Wrap(func(right writing) writing {
+			return func(n *Node, earlier, current *Objects) {
+				right(n, earlier, current)
+				if earlier != nil {
+					n.programmed = current.without(earlier)
+				}
+			}
+		})
+	}},
+	{fault.FlushNotRepaired, repairIf(flushRepaired, func(_ *Node, first bool) bool { return first })},
+	{fault.FlushRepairedOnce, func(b *book) {
+		repaired := map[*Node]bool{}
+		repairIf(flushRepaired, func(n *Node, first bool) bool {
+			if n.flushed && !first && repaired[n] {
+				return false
+			}
+			repaired[n] = repaired[n] || n.flushed
+			return true
+		})(b)
+	}},
+	{fault.DroppedRulesNotRepaired, func(b *book) { rule.Find(b.writes, dropRepaired.Name).Off() }},
+	{fault.VirtualServersKept, func(b *book) { rule.Find(b.writes, virtualServersCleared.Name).Off() }},
+	{fault.RealServersNotRepaired, func(b *book) { rule.Find(b.writes, realServersRepaired.Name).Off() }},
+}
+
+// as is the same with another version.
+func (o *Objects) as(version uint64) *Objects {
+	c := *o
+	c.Version = version
+	return &c
+}
+
+// without is what there is without what has not changed, which a fault loses: every second Service that was there before.
+func (o *Objects) without(earlier *Objects) *Objects {
+	lost := map[string]bool{}
+	for i, s := range earlier.services {
+		if i%2 == 0 {
+			lost[string(s.UID)] = true
+		}
+	}
+	c := *o
+	c.byTarget = map[target][]*destination{}
+	for t, ds := range o.byTarget {
+		kept := slices.DeleteFunc(slices.Clone(ds), func(d *destination) bool { return lost[string(d.port.service.UID)] })
+		if len(kept) > 0 {
+			c.byTarget[t] = kept
+		}
+	}
+	return &c
+}
+
+// repairIf is a fault: a sync repairs something only sometimes.
+func repairIf(r rule.Rule[writing], some func(n *Node, first bool) bool) func(*book) {
+	return func(b *book) {
+		rule.Find(b.writes, r.Name).Wrap(func(right writing) writing {
+			return func(n *Node, earlier, current *Objects) {
+				if some(n, earlier == nil) {
+					right(n, earlier, current)
+				}
+			}
+		})
+	}
+}
