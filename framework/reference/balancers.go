@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -19,8 +19,6 @@ import (
 type balancers struct {
 	of    map[types.UID]*balancer
 	taken int
-	// foreign are Services whose status somebody else has set, for a fault.
-	foreign map[types.UID]bool
 }
 
 // balancer is the load balancer of a Service.
@@ -37,62 +35,80 @@ var balancerRanges = map[corev1.IPFamily]netip.Prefix{
 
 // balance makes, changes and cleans up load balancers, and reports whether it wrote to the API.
 func (w *world) balance(services []*corev1.Service) (wrote bool) {
-	if w.absent.Has(spec.FeatureLoadBalancer) || w.faults.On(fault.BalancersNeverMade) {
-		return false
-	}
-	left := map[types.UID]bool{}
-	for _, svc := range services {
-		left[svc.UID] = true
-		holds, b := slices.Contains(svc.Finalizers, candidate.BalancerCleanup), w.balancers.of[svc.UID]
-		switch {
-		case svc.DeletionTimestamp == nil && w.wantsBalancer(svc):
-			if !holds && !w.faults.On(fault.BalancerFinalizerMissing) {
-				if wrote = true; !w.patchFinalizers(svc, append(slices.Clone(svc.Finalizers), candidate.BalancerCleanup)) {
-					continue
-				}
-			}
-			if b == nil {
-				b = w.newBalancer(svc)
-			}
-			b.nodes, b.ports = w.balancedNodes(), svc.Spec.Ports
-			wrote = w.showIngress(svc, b.addresses) || wrote
-		case holds && !w.keepsBalancer(svc):
-			wrote = true
-			if !w.faults.On(fault.BalancerLeftBehind) {
-				delete(w.balancers.of, svc.UID)
-			}
-			if w.patchFinalizers(svc, slices.DeleteFunc(slices.Clone(svc.Finalizers), func(f string) bool { return f == candidate.BalancerCleanup })) {
-				w.showIngress(svc, nil)
-			}
-		case b != nil && !holds && !w.faults.On(fault.BalancerLeftBehind):
-			delete(w.balancers.of, svc.UID)
-		}
-	}
-	for uid := range w.balancers.of {
-		if !left[uid] {
-			delete(w.balancers.of, uid)
-		}
-	}
-	return wrote
+	return !w.absent.Has(spec.FeatureLoadBalancer) && w.book.balancersMade.Do(w, services)
 }
 
-// wantsBalancer reports whether a Service is one of the default implementation.
-func (w *world) wantsBalancer(svc *corev1.Service) bool {
-	if svc.Spec.Type != corev1.ServiceTypeLoadBalancer || svc.Spec.LoadBalancerClass == nil || !w.faults.On(fault.BalancersOfAnyClass) {
+// Rules for load balancers (document "Service", type LoadBalancer; KEP-980).
+var (
+	balancersMade = rule.New("load-balancers-made", func(w *world, services []*corev1.Service) (wrote bool) {
+		left := map[types.UID]bool{}
+		for _, svc := range services {
+			left[svc.UID] = true
+			wrote = w.balanceOne(svc) || wrote
+		}
+		for uid := range w.balancers.of {
+			if !left[uid] {
+				delete(w.balancers.of, uid)
+			}
+		}
+		return wrote
+	}, spec.ProxyLoadBalancerCreated, spec.ProxyLoadBalancerClassDefault)
+
+	// A class names another implementation.
+	balancerWanted = rule.New("load-balancer-of-default-class", func(_ *world, svc *corev1.Service) bool {
 		return svc.Spec.Type == corev1.ServiceTypeLoadBalancer && svc.Spec.LoadBalancerClass == nil
-	}
-	if len(svc.Status.LoadBalancer.Ingress) > 0 && w.balancers.of[svc.UID] == nil {
-		w.balancers.foreign[svc.UID] = true
-	}
-	return !w.balancers.foreign[svc.UID]
-}
+	}, spec.ProxyLoadBalancerClassDefault, spec.ProxyLoadBalancerClassIgnored)
 
-// keepsBalancer is where faults never clean up.
-func (w *world) keepsBalancer(svc *corev1.Service) bool {
-	if svc.DeletionTimestamp != nil {
-		return w.faults.On(fault.BalancerFinalizerStays)
+	// The finalizer is there before the load balancer is.
+	finalizerFirst = rule.New("load-balancer-finalizer-first", func(svc *corev1.Service) bool {
+		return !slices.Contains(svc.Finalizers, candidate.BalancerCleanup)
+	}, spec.ProxyLoadBalancerCleanupFinalizer)
+
+	deletedCleanedUp = rule.New("load-balancer-of-deleted-cleaned-up", func(svc *corev1.Service) bool {
+		return svc.DeletionTimestamp != nil
+	}, spec.ProxyLoadBalancerCleanupDeletion)
+
+	retypedCleanedUp = rule.New("load-balancer-of-other-type-cleaned-up", func(svc *corev1.Service) bool {
+		return svc.DeletionTimestamp == nil
+	}, spec.ProxyLoadBalancerCleanupType)
+
+	// The finalizer goes after the load balancer has gone.
+	balancerDeleted = rule.New("load-balancer-deleted", func(w *world, of types.UID) {
+		delete(w.balancers.of, of)
+	}, spec.ProxyLoadBalancerCleanupDeletion, spec.ProxyLoadBalancerCleanupType)
+
+	// KEP-1143.
+	balancesAmong = rule.New("load-balancer-nodes", func(node *corev1.Node) bool {
+		_, excluded := node.Labels[corev1.LabelNodeExcludeBalancers]
+		return !excluded
+	}, spec.ProxyLoadBalancerNodeExclusion)
+)
+
+// balanceOne makes, changes or cleans up the load balancer of a Service, and reports whether it wrote to the API.
+func (w *world) balanceOne(svc *corev1.Service) (wrote bool) {
+	holds, b := slices.Contains(svc.Finalizers, candidate.BalancerCleanup), w.balancers.of[svc.UID]
+	switch {
+	case svc.DeletionTimestamp == nil && w.book.balancerWanted.Do(w, svc):
+		if w.book.finalizerFirst.Do(svc) {
+			if wrote = true; !w.patchFinalizers(svc, append(slices.Clone(svc.Finalizers), candidate.BalancerCleanup)) {
+				return true
+			}
+		}
+		if b == nil {
+			b = w.newBalancer(svc)
+		}
+		b.nodes, b.ports = w.balancedNodes(), svc.Spec.Ports
+		return w.showIngress(svc, b.addresses) || wrote
+	case holds && (w.book.deletedCleanedUp.Do(svc) || w.book.retypedCleanedUp.Do(svc)):
+		w.book.balancerDeleted.Do(w, svc.UID)
+		if w.patchFinalizers(svc, slices.DeleteFunc(slices.Clone(svc.Finalizers), func(f string) bool { return f == candidate.BalancerCleanup })) {
+			w.showIngress(svc, nil)
+		}
+		return true
+	case b != nil && !holds:
+		w.book.balancerDeleted.Do(w, svc.UID)
 	}
-	return w.faults.On(fault.BalancerOutlivesType)
+	return false
 }
 
 func (w *world) newBalancer(svc *corev1.Service) *balancer {
@@ -108,14 +124,14 @@ func (w *world) newBalancer(svc *corev1.Service) *balancer {
 	return b
 }
 
-// balancedNodes are the nodes that load balancers use, in the order of their names (KEP-1143).
+// balancedNodes are the nodes that load balancers use, in the order of their names.
 func (w *world) balancedNodes() (names []string) {
 	for name := range w.nodes {
 		node := w.server.Node(name)
 		if node == nil || node.DeletionTimestamp != nil {
 			continue
 		}
-		if _, excluded := node.Labels[corev1.LabelNodeExcludeBalancers]; !excluded || w.faults.On(fault.BalancerUsesExcluded) {
+		if w.book.balancesAmong.Do(node) {
 			names = append(names, name)
 		}
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
-	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -146,13 +145,13 @@ func (d *dataPlane) advance() {
 	}
 	for _, h := range d.nodes {
 		h.Advance(d.now, current)
-		h.Draining = draining(d.world.server.Node(h.Name), d.world.faults)
+		h.Draining = d.world.draining(d.world.server.Node(h.Name))
 	}
 }
 
 // draining reports whether a node is about to be removed (KEP-3836).
-func draining(n *corev1.Node, faults fault.Set) bool {
-	if n == nil || n.DeletionTimestamp != nil && !faults.On(fault.NodeDeletionIgnored) {
+func (w *world) draining(n *corev1.Node) bool {
+	if n == nil || w.book.deletedNodeDrains.Do(n) {
 		return true
 	}
 	for _, t := range n.Spec.Taints {
@@ -220,10 +219,7 @@ func (d *dataPlane) SetReady(_ context.Context, name candidate.PodName, ready bo
 
 // AnswerReadiness implements candidate.DataPlane: the kubelet notices at once.
 func (d *dataPlane) AnswerReadiness(ctx context.Context, name candidate.PodName, ready bool) error {
-	if d.world.faults.On(fault.ReadinessProbeIgnored) {
-		ready = true
-	}
-	return d.SetReady(ctx, name, ready)
+	return d.SetReady(ctx, name, d.world.book.probeDecides.Do(ready))
 }
 
 // Environment implements candidate.DataPlane.
@@ -241,9 +237,7 @@ const gracePeriod = 3600
 // Terminate implements candidate.DataPlane.
 func (d *dataPlane) Terminate(_ context.Context, name candidate.PodName) error {
 	return d.withPod(name, func(p *pod) error {
-		if d.world.faults.On(fault.TerminatingCut) {
-			p.life++
-		}
+		p.life = d.world.book.terminatingLives.Do(p.life)
 		return d.world.changePod(p, func(o *corev1.Pod) {
 			end := metav1.NewTime(d.now.Add(gracePeriod * time.Second))
 			grace := int64(gracePeriod)

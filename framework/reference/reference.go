@@ -17,7 +17,6 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/allocator"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
-	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -27,7 +26,7 @@ const Implementation = "reference"
 // Options configure the reference.
 type Options struct {
 	// Faults are the deliberate bugs that every control plane has.
-	Faults fault.Set
+	Faults Faults
 	// Absent are the features that it is without.
 	Absent absent.Set
 	// Version is the Kubernetes version that it follows, such as "v1.37.1"; empty is apiserver.DefaultVersion.

@@ -16,7 +16,7 @@ import (
 
 // Rules returns the rules of all books of the reference with the requirements that they follow, sorted by name.
 func Rules() []rule.Entry {
-	all := slices.Concat(allocator.Book(), apiserver.Book(), dns.Book(), endpoints.Book(), kubelet.Book(), proxy.Book(), service.Book())
+	all := slices.Concat(rule.Entries(newBook()), allocator.Book(), apiserver.Book(), dns.Book(), endpoints.Book(), kubelet.Book(), proxy.Book(), service.Book())
 	slices.SortStableFunc(all, func(a, b rule.Entry) int { return strings.Compare(a.Name, b.Name) })
 	return all
 }

@@ -11,7 +11,6 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/absent"
-	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/proxy"
 )
 
@@ -204,7 +203,7 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 		if o, ok := d.ownPorts(p, from, node); ok {
 			return nil, o
 		}
-		f.at = d.headless(p)
+		f.at = w.book.headlessPassed.Do(d, p)
 	}
 	backend, exists := w.backendAt(f.at, p.Protocol)
 	switch {
@@ -217,8 +216,8 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
 	f.backend, f.life = backend, backend.life
-	if decision.Answer == proxy.Forward && w.faults.On(fault.ReplyFromPod) {
-		return nil, candidate.Outcome{Result: candidate.Dropped} // the client does not know who answers there
+	if decision.Answer == proxy.Forward && !w.book.replyFromVIP.Do() {
+		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
 	return f, d.answered(f, p)
 }
@@ -227,17 +226,6 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 func (d *dataPlane) deniedTo(from *sender, to, source netip.Addr) bool {
 	without := d.world.absent
 	return without.Has(absent.HostAccess) && from.inside && from.pod == nil || without.Has(absent.Hairpin) && from.pod != nil && to == source
-}
-
-// headless is where a fault takes a packet for the port of a headless Service to its target port.
-func (d *dataPlane) headless(p *candidate.Probe) netip.AddrPort {
-	if !d.world.faults.On(fault.HeadlessProxied) || d.world.byAddr[p.To.Addr()] == nil {
-		return p.To
-	}
-	if to, ok := d.world.current().HeadlessTarget(p.To, p.Protocol); ok {
-		return to
-	}
-	return p.To
 }
 
 // ownPorts are what a node itself answers: the health of its proxy and of Services, and, on loopback, metrics.

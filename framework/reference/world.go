@@ -20,7 +20,6 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/reference/dns"
-	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/kubelet"
 	"github.com/service-conformance/conformance/framework/reference/proxy"
 )
@@ -29,7 +28,7 @@ import (
 // proxies, and pods. Nothing in it moves by itself: what becomes of a packet is decided when it is sent, from the objects of that moment.
 type world struct {
 	server  *apiserver.Server
-	faults  fault.Set
+	book    *book
 	absent  absent.Set
 	kubelet *kubelet.Rules
 	dns     *dns.Rules
@@ -69,11 +68,11 @@ type pod struct {
 
 var sharedZones = []string{"zone-a", "zone-a", "zone-b"}
 
-func newWorld(server *apiserver.Server, faults fault.Set, without absent.Set, seed uint64) (*world, error) {
+func newWorld(server *apiserver.Server, faults Faults, without absent.Set, seed uint64) (*world, error) {
 	w := &world{
-		server: server, faults: faults, absent: without, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: rand.New(rand.NewPCG(seed, 2)), nodes: map[string]*host{},
+		server: server, book: bookWith(faults), absent: without, epoch: time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC), random: rand.New(rand.NewPCG(seed, 2)), nodes: map[string]*host{},
 		pods: map[candidate.PodName]*pod{}, byAddr: map[netip.Addr]*pod{}, indexes: map[int]bool{}, kubelet: kubelet.New(faults), dns: dns.New(faults), proxy: proxy.New(faults),
-		balancers: balancers{of: map[types.UID]*balancer{}, foreign: map[types.UID]bool{}},
+		balancers: balancers{of: map[types.UID]*balancer{}},
 	}
 	for i, zone := range sharedZones {
 		h, err := w.addNode(candidate.Node{Name: fmt.Sprintf("node-%d", i+1), Zone: zone}, false)
@@ -166,11 +165,7 @@ func (w *world) current() *proxy.Objects {
 		version, services, slices = w.server.ProxySnapshot()
 	}
 	services, slices = proxy.Without(w.absent, services, slices)
-	ranges := w.server.ServiceRanges()
-	if w.faults.On(fault.NFTablesRangeNotAdded) {
-		ranges = w.server.ServiceCIDRs()
-	}
-	w.objects = w.proxy.NewObjects(version, services, slices, ranges)
+	w.objects = w.proxy.NewObjects(version, services, slices, w.book.rangesForNFTables.Do(w.server))
 	return w.objects
 }
 

@@ -1,0 +1,92 @@
+package reference
+
+import (
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// The kinds of rules.
+type (
+	// An asking rule is a question about a Service.
+	asking = func(*corev1.Service) bool
+	// A wanting rule reports whether a Service is to have a load balancer.
+	wanting = func(w *world, svc *corev1.Service) bool
+	// A nodal rule is a question about a node.
+	nodal = func(*corev1.Node) bool
+)
+
+// book is the rules of the world: of its load balancers, nodes, pods and packets. It is read only once it is in use.
+type book struct {
+	// Load balancers.
+	balancersMade    rule.Rule[func(w *world, services []*corev1.Service) (wrote bool)]
+	balancerWanted   rule.Rule[wanting]
+	finalizerFirst   rule.Rule[asking]
+	deletedCleanedUp rule.Rule[asking]
+	retypedCleanedUp rule.Rule[asking]
+	balancerDeleted  rule.Rule[func(w *world, of types.UID)]
+	balancesAmong    rule.Rule[nodal]
+
+	// Nodes and pods.
+	deletedNodeDrains rule.Rule[nodal]
+	probeDecides      rule.Rule[func(answers bool) bool]
+	terminatingLives  rule.Rule[func(life int) int]
+
+	// Packets.
+	headlessPassed    rule.Rule[func(d *dataPlane, p *candidate.Probe) netip.AddrPort]
+	replyFromVIP      rule.Rule[func() bool]
+	rangesForNFTables rule.Rule[func(*apiserver.Server) []netip.Prefix]
+}
+
+// newBook is the right rules.
+func newBook() *book {
+	return &book{
+		balancersMade:    balancersMade,
+		balancerWanted:   balancerWanted,
+		finalizerFirst:   finalizerFirst,
+		deletedCleanedUp: deletedCleanedUp,
+		retypedCleanedUp: retypedCleanedUp,
+		balancerDeleted:  balancerDeleted,
+		balancesAmong:    balancesAmong,
+
+		deletedNodeDrains: deletedNodeDrains,
+		probeDecides:      probeDecides,
+		terminatingLives:  terminatingLives,
+
+		headlessPassed:    headlessPassed,
+		replyFromVIP:      replyFromVIP,
+		rangesForNFTables: rangesForNFTables,
+	}
+}
+
+// Rules for nodes and pods.
+var (
+	// KEP-3836.
+	deletedNodeDrains = rule.New("proxy-deleted-node-drains", func(n *corev1.Node) bool {
+		return n.DeletionTimestamp != nil
+	}, spec.ProxyNodeDrainHealth)
+
+	probeDecides = rule.New("pod-ready-as-probe-answers", func(answers bool) bool { return answers }, spec.ProxyUnreadyEndpointAvoided)
+
+	// A connection ends with the life that it was opened in.
+	terminatingLives = rule.New("pod-lives-while-terminating", func(life int) int { return life }, spec.ProxyTerminatingConnectionsKept)
+)
+
+// Rules for packets.
+var (
+	// What no Service claims goes to the address that the client has named.
+	headlessPassed = rule.New("packet-of-headless-service-passed", func(_ *dataPlane, p *candidate.Probe) netip.AddrPort {
+		return p.To
+	}, spec.ProxyHeadlessNotProxied)
+
+	// The client hears from the address that it has sent to.
+	replyFromVIP = rule.New("packet-reply-from-virtual-ip", func() bool { return true }, spec.ProxyRedirectTransparent, spec.ProxyClusterIPReachable)
+
+	rangesForNFTables = rule.New("proxy-nftables-all-ranges", (*apiserver.Server).ServiceRanges, spec.ProxyNftablesUnallocatedRangeAdded)
+)

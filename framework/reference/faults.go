@@ -1,0 +1,72 @@
+package reference
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+)
+
+// Faults are the deliberate bugs that are switched on.
+type Faults = fault.Set
+
+// wrong is a fault and what it changes in the book of rules.
+type wrong fault.Edit[book]
+
+// wrongs are all faults of the world itself.
+var wrongs = slices.Concat(balancerFaults, podFaults, packetFaults)
+
+// bookWith makes the rules of one world with the deliberate bugs that are switched on.
+func bookWith(faults Faults) *book { return fault.Apply(newBook(), wrongs, faults) }
+
+// What can be wrong with load balancers.
+var balancerFaults = []wrong{
+	{fault.BalancersNeverMade, func(b *book) { b.balancersMade.Off() }},
+	{fault.BalancersOfAnyClass, func(b *book) {
+		foreign := map[types.UID]bool{} // Services whose status somebody else has set
+		b.balancerWanted.Wrap(func(right wanting) wanting {
+			return func(w *world, svc *corev1.Service) bool {
+				if svc.Spec.Type != corev1.ServiceTypeLoadBalancer || svc.Spec.LoadBalancerClass == nil {
+					return right(w, svc)
+				}
+				if len(svc.Status.LoadBalancer.Ingress) > 0 && w.balancers.of[svc.UID] == nil {
+					foreign[svc.UID] = true
+				}
+				return !foreign[svc.UID]
+			}
+		})
+	}},
+	{fault.BalancerFinalizerMissing, func(b *book) { b.finalizerFirst.Off() }},
+	{fault.BalancerFinalizerStays, func(b *book) { b.deletedCleanedUp.Off() }},
+	{fault.BalancerOutlivesType, func(b *book) { b.retypedCleanedUp.Off() }},
+	{fault.BalancerLeftBehind, func(b *book) { b.balancerDeleted.Off() }},
+	{fault.BalancerUsesExcluded, func(b *book) { b.balancesAmong.Replace(func(*corev1.Node) bool { return true }) }},
+}
+
+// What can be wrong with nodes and pods.
+var podFaults = []wrong{
+	{fault.NodeDeletionIgnored, func(b *book) { b.deletedNodeDrains.Off() }},
+	{fault.ReadinessProbeIgnored, func(b *book) { b.probeDecides.Replace(func(bool) bool { return true }) }},
+	{fault.TerminatingCut, func(b *book) { b.terminatingLives.Replace(func(life int) int { return life + 1 }) }},
+}
+
+// What can be wrong with packets.
+var packetFaults = []wrong{
+	{fault.HeadlessProxied, func(b *book) {
+		b.headlessPassed.Replace(func(d *dataPlane, p *candidate.Probe) netip.AddrPort {
+			if d.world.byAddr[p.To.Addr()] != nil {
+				if to, ok := d.world.current().HeadlessTarget(p.To, p.Protocol); ok {
+					return to
+				}
+			}
+			return p.To
+		})
+	}},
+	{fault.ReplyFromPod, func(b *book) { b.replyFromVIP.Off() }}, // and the client does not know who answers there
+	{fault.NFTablesRangeNotAdded, func(b *book) { b.rangesForNFTables.Replace((*apiserver.Server).ServiceCIDRs) }},
+}
