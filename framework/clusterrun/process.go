@@ -14,7 +14,7 @@ import (
 	"github.com/service-conformance/conformance/framework/report"
 )
 
-// FollowsVariable, in the environment of a process, says that it ends when its standard input does: with the process that has started it.
+// FollowsVariable is the environment variable of a process that says that it ends when its standard input does: with the process that has started it.
 const FollowsVariable = "CONFORMANCE_FOLLOWS"
 
 // interruptedWithin is how long a process that judges may report after an interruption: the clusters are still to be deleted.
