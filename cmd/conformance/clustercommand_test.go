@@ -17,6 +17,7 @@ import (
 
 	"github.com/onsi/gomega"
 
+	"github.com/service-conformance/conformance/framework/clusterrun"
 	"github.com/service-conformance/conformance/framework/report"
 )
 
@@ -260,11 +261,10 @@ func TestATeardownThatFailsIsCalledAgain(t *testing.T) {
 // TestArgumentsOfTheProcessThatJudgesAClusterOfACommand demands that what is billed is not made without --allow-disruptive, and that what was made is removed.
 func TestArgumentsOfTheProcessThatJudgesAClusterOfACommand(t *testing.T) {
 	for _, disruptive := range []bool{false, true} {
-		f := &runFlags{reportDir: "out"}
-		f.tier, f.commands.create, f.disruptive = "cluster", "x", disruptive
-		r := &kindRun{runFlags: f, id: "abc", cidrs: []string{"10.96.0.0/24"}}
+		f := &runFlags{}
+		f.cluster.commands.create, f.cluster.disruptive = "x", disruptive
 		cmd := newRun()
-		if err := cmd.ParseFlags(r.arguments(0, "kc", "")[1:]); err != nil {
+		if err := cmd.ParseFlags(f.arguments(&f.cluster, f.cluster.how(), clusterrun.Judged{Kubeconfig: "kc", ServiceCIDR: "10.96.0.0/24"})[1:]); err != nil {
 			t.Fatal(err)
 		}
 		for name, want := range map[string]string{"tier-name": "cluster", "allow-disruptive": fmt.Sprint(disruptive), "disposable": "false", "cluster-command": ""} {

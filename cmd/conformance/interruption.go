@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/service-conformance/conformance/framework/clusterrun"
 	"github.com/service-conformance/conformance/framework/lab"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/scratch"
@@ -44,6 +45,14 @@ var ending *interruption
 // errInterrupted is why a context ended that a signal has ended.
 var errInterrupted = errors.New("interrupted")
 
+// interrupted is how a command ends that a signal has interrupted; nil if none has.
+func interrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, context.Canceled) || errors.Is(err, errInterrupted) {
+		return &exitError{code: report.ExitUnknown, err: errors.New("interrupted")}
+	}
+	return nil
+}
+
 // listen begins to heed signals and returns the context that they end.
 func listen() (context.Context, *interruption) {
 	ctx, end := context.WithCancelCause(context.Background())
@@ -55,7 +64,7 @@ func listen() (context.Context, *interruption) {
 			i.heed(s, time.Now())
 		}
 	}()
-	if os.Getenv(followsVariable) != "" {
+	if os.Getenv(clusterrun.FollowsVariable) != "" {
 		go func() {
 			_, _ = io.Copy(io.Discard, os.Stdin)
 			i.heed(syscall.SIGHUP, time.Now())
@@ -63,9 +72,6 @@ func listen() (context.Context, *interruption) {
 	}
 	return ctx, i
 }
-
-// followsVariable, in the environment of a process, says that it ends when its standard input does: with the process that has started it.
-const followsVariable = "CONFORMANCE_FOLLOWS"
 
 // withReader has the program end as by a signal, and clean up, when nobody reads its output any more. Else the system would end it at once.
 func (i *interruption) withReader() {

@@ -152,37 +152,37 @@ func keepLogs(out io.Writer, l programs, folder string) (ended []report.EndedPro
 	return ended
 }
 
-// isolate runs this program anew in namespaces of its own and returns what it ends with; nil means to go on here, because it runs there already. The programs are built before: in the namespaces there is no network.
-func isolate(ctx context.Context, out io.Writer, o lab.Options) error {
+// isolate runs this program anew in namespaces of its own, unless it runs there already. It reports whether it did, and returns what the other process ends with. The programs are built before: in the namespaces there is no network.
+func isolate(ctx context.Context, out io.Writer, o lab.Options) (done bool, err error) {
 	if lab.Isolated() {
-		return nil
+		return false, nil
 	}
 	if err := lab.NodesWork(o.Proxy); err != nil { // what a build of minutes would not help
-		return noTraffic(err)
+		return false, noTraffic(err)
 	}
 	shown := newBuildProgress(out)
 	o.Progress, o.Compiling = shown.show, fetchHint(out)
-	err := lab.Obtain(ctx, o)
+	err = lab.Obtain(ctx, o)
 	shown.end()
 	if err != nil {
-		return labError(ctx, err)
+		return false, labError(ctx, err)
 	}
 	if lab.NeedsGuest(o.Proxy.Mode) {
 		fmt.Fprintln(out, "this machine's kernel has no IPVS: the lab boots itself in user-mode-linux, where everything takes many times as long")
 		code, err := passingSignals(ctx, lab.RunInGuest)
 		if err != nil {
-			return labError(ctx, err)
+			return false, labError(ctx, err)
 		}
-		return &exitError{code: code}
+		return true, &exitError{code: code}
 	}
 	code, err := passingSignals(ctx, lab.Isolate)
 	if err != nil {
 		if e := interrupted(ctx, err); e != nil {
-			return e
+			return false, e
 		}
-		return harness("%w", err)
+		return false, harness("%w", err)
 	}
-	return &exitError{code: code}
+	return true, &exitError{code: code}
 }
 
 // passingSignals has another process do the work of this one, and heed its signals.

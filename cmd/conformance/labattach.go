@@ -18,16 +18,16 @@ type programs interface {
 	KeepLogs(folder string) ([]lab.Log, error)
 }
 
-// enterLab runs this program anew in the network of a lab that is up and returns what it ends with; nil means to go on here, because it runs there already.
-func enterLab(ctx context.Context, name string) error {
+// enterLab runs this program anew in the network of a lab that is up, unless it runs there already. It reports whether it did, and returns what the other process ends with.
+func enterLab(ctx context.Context, name string) (done bool, err error) {
 	if lab.Entered() {
-		return nil
+		return false, nil
 	}
 	code, err := passingSignals(ctx, func(signals <-chan os.Signal) (int, error) { return lab.Enter("", name, signals) })
 	if err != nil {
-		return labError(ctx, err)
+		return false, labError(ctx, err)
 	}
-	return &exitError{code: code}
+	return true, &exitError{code: code}
 }
 
 // attachLab makes a candidate of the lab that this process has entered.

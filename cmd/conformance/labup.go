@@ -42,7 +42,7 @@ Where this user may have no network namespaces, the control plane runs alone, as
 			if err := lab.CheckName(o.Name); err != nil {
 				return usage("--name: %w", err)
 			}
-			ranges, err := parseServiceCIDR(cidrs)
+			ranges, err := spec.ParseUsableServiceCIDRs(cidrs)
 			if err != nil {
 				return usage("--service-cidr %s: %w", cidrs, err)
 			}
@@ -81,6 +81,7 @@ Where this user may have no network namespaces, the control plane runs alone, as
 	flags.StringVar(&cidrs, "service-cidr", spec.DefaultServiceCIDRs.String(), "Service range; two joined by a comma are dual stack")
 	flags.IntVar(&o.Nodes, "nodes", 3, "number of nodes; 0 is the control plane alone")
 	registerLabName(cmd, &o.Name)
+	registerProxyMode(flags, &o.Proxy.Mode)
 	registerProxy(flags, &o.Proxy)
 	registerServers(flags, &o.Servers)
 	return cmd

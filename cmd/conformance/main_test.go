@@ -187,10 +187,10 @@ func TestColoursAreForATerminalThatWantsThem(t *testing.T) {
 func TestWorkersAreNoMoreThanChecksNorThanTheMachineBears(t *testing.T) {
 	var out strings.Builder
 	f := &runFlags{parallel: 5000}
-	if n := f.workers(&out, 1); n != 1 {
+	if n := f.workers(&out, 1, 4); n != 1 {
 		t.Errorf("%d workers for one check", n)
 	}
-	if n := f.workers(&out, 4000); n >= 4000 || !strings.Contains(out.String(), "instead of 5000: this machine bears no more") {
+	if n := f.workers(&out, 4000, 4); n >= 4000 || !strings.Contains(out.String(), "instead of 5000: this machine bears no more") {
 		t.Errorf("%d workers, %q", n, out.String())
 	}
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -21,7 +21,6 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/lab"
-	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -120,29 +119,53 @@ func (f *runFlags) runOrSay(ctx context.Context, out io.Writer) error {
 	paths, written := folder.Finish(r)
 	written = errors.Join(written, f.writeMetrics(r))
 	r.WriteSummary(out, report.Palette{})
-	if len(paths) > 0 && f.tierName == "" {
+	if len(paths) > 0 && !f.isPart() {
 		fmt.Fprintf(out, "reports: %s\n", reportsLine(paths))
 	}
 	return errors.Join(err, written)
 }
 
+// plan is a run whose configuration is known to be good.
+type plan struct {
+	*runFlags
+	out        io.Writer
+	terminal   bool
+	palette    report.Palette
+	checks     int // results that there will be
+	deviations report.Expectations
+	selection  *report.Selection
+	says       *implementation // nil if no file was named
+	others     []string        // requirements of which checks are left out
+}
+
 func (f *runFlags) run(ctx context.Context, out io.Writer) error {
-	if err := f.validate(); err != nil {
+	r, err := f.plan(out)
+	if err != nil {
 		return err
+	}
+	_, _ = removeLeft() // tiers lab and kind tell what is left of theirs
+	return f.chosen().run(ctx, r)
+}
+
+// plan finds everything that can be wrong about the configuration, before anything is started or written.
+func (f *runFlags) plan(out io.Writer) (*plan, error) {
+	if err := f.validate(); err != nil {
+		return nil, err
 	}
 	if f.seed == 0 {
 		f.seed = f.NewSeed()
 	}
-	var says *implementation
+	r := &plan{runFlags: f, out: out, terminal: isTerminal(out)}
+	r.palette = paletteOf(r.terminal)
+	var err error
 	if f.declared != "" {
-		var err error
-		if says, err = readImplementation(f.declared); err != nil {
-			return usage("%w", err)
+		if r.says, err = readImplementation(f.declared); err != nil {
+			return nil, usage("%w", err)
 		}
 		if len(f.Features) == 0 {
-			f.Features = says.Features
+			f.Features = r.says.Features
 		}
-		f.Profiles, f.ClaimedSuites, f.submitter = says.Profiles, says.Suites, says.Submitter
+		f.Profiles, f.ClaimedSuites, f.submitter = r.says.Profiles, r.says.Suites, r.says.Submitter
 	}
 	if len(f.profiles) > 0 {
 		f.Profiles = nil
@@ -150,126 +173,93 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 			f.Profiles = append(f.Profiles, spec.Profile(name))
 		}
 	}
-	if lacks, err := absent.Parse(f.without...); err == nil && len(f.Features) == 0 && len(lacks) > 0 {
-		f.Features = spec.Default().FeaturesWithout(lacks.Features()...)
+	if len(f.Features) == 0 {
+		f.Features = f.reference.features()
 	}
 	f.Focus = splitFocus(f.Focus)
 	f.Skip = splitFocus(f.Skip)
-	planned := f.planChecks()
+	r.checks = f.planChecks()
 	if err := f.Selection.Validate(check.Declarations()); err != nil {
-		return usage("%w", err)
+		return nil, usage("%w", err)
 	}
-	others := leftOut()
-	if planned == 0 && len(others) > 0 {
-		return usage("no check is left: those of %s are about other ranges than --service-cidr names; leave it out", strings.Join(others, ", "))
+	r.others = leftOut()
+	if r.checks == 0 && len(r.others) > 0 {
+		return nil, usage("no check is left: those of %s are about other ranges than --service-cidr names; leave it out", strings.Join(r.others, ", "))
 	}
-	if planned == 0 {
-		return usage("no check matches the selection; `conformance list` shows the requirements and their checks")
+	if r.checks == 0 {
+		return nil, usage("no check matches the selection; `conformance list` shows the requirements and their checks")
 	}
-	terminal := isTerminal(out)
-	palette := paletteOf(terminal)
-	// Everything that can be wrong about the configuration is found before anything is started or written.
-	expectations, err := f.readExpectations()
-	if err != nil {
-		return usage("%w", err)
+	if r.deviations, err = f.readExpectations(); err != nil {
+		return nil, usage("%w", err)
 	}
-	selection := f.selected(check.Declarations(), leftOut())
+	r.selection = f.selected(check.Declarations(), r.others)
 	if err := report.CheckFolder(f.reportDir); err != nil {
-		return usage("%w", err)
+		return nil, usage("%w", err)
 	}
 	f.nothing = &report.Run{
-		SuiteVersion: check.BuildVersion(), Candidate: candidate.Description{Tier: f.tier, Capabilities: []spec.Capability{}}, Started: time.Now(), Seed: f.seed, Planned: planned, Interrupted: true, Selection: selection, Submitter: f.submitter,
+		SuiteVersion: check.BuildVersion(), Candidate: candidate.Description{Tier: f.tier, Capabilities: []spec.Capability{}}, Started: time.Now(), Seed: f.seed, Planned: r.checks, Interrupted: true, Selection: r.selection, Submitter: f.submitter,
 	}
-	_, _ = removeLeft() // tiers lab and kind tell what is left of theirs
-	if f.makesClusters() {
-		f.begun = true
-		return f.runKind(ctx, out, palette, expectations, selection)
+	return r, nil
+}
+
+// judge runs the checks on the candidate of a place, reports, and closes it.
+func (r *plan) judge(ctx context.Context, p *place) error {
+	defer p.close()
+	c := p.Candidate
+	if r.says != nil {
+		c = declared{c, r.says}
 	}
-	if f.attach != "" {
-		if err := enterLab(ctx, f.attach); err != nil {
-			if e := (*exitError)(nil); errors.As(err, &e) && e.err == nil {
-				f.begun = true // it is the exit code of a run in the lab
-			}
-			return err
-		}
-	} else if f.tier == "lab" && f.traffic {
-		if err := isolate(ctx, out, f.labOptions(true)); err != nil {
-			if e := (*exitError)(nil); errors.As(err, &e) && e.err == nil {
-				f.begun = true // it is the exit code of a run in namespaces of its own
-			}
-			return err
-		}
+	c = askAdmission(ctx, r.out, c, r.Claims)
+	if r.traffic && p.surrounded {
+		c = askSurroundings(ctx, r.out, c)
 	}
-	if _, set := os.LookupEnv("GOGC"); f.tier == "reference" && !set {
-		debug.SetGCPercent(400) // the reference runs in this process, for two seconds: a seventh of them would go into collecting
-	}
-	c, err := f.tierFlags.open(ctx, out, f.ServiceCIDRs, uint64(f.seed), f.traffic, f.Shard)
-	if err != nil {
-		return err
-	}
-	opened := c
-	defer func() {
-		if f.disposable {
-			return
-		}
-		closing, cancel := context.WithTimeout(context.Background(), time.Minute)
-		defer cancel()
-		if err := c.Close(closing); err != nil {
-			fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
-		}
-	}()
-	if says != nil {
-		c = declared{c, says}
-	}
-	c = askAdmission(ctx, out, c, f.Selection.Claims)
-	if f.traffic && (f.tier == "cluster" || f.around != "") { // that of the lab is known
-		c = askSurroundings(ctx, out, c)
-	}
+	var err error
 	what := c.Describe()
-	if f.expectations == "" && len(what.Faults) == 0 {
-		if expectations, err = report.PublishedExpectations(&what); err != nil {
+	if r.expectations == "" && len(what.Faults) == 0 {
+		if r.deviations, err = report.PublishedExpectations(&what); err != nil {
 			return harness("%w", err)
 		}
-	} else if err := expectations.MarkOwn(&what); err != nil {
+	} else if err := r.deviations.MarkOwn(&what); err != nil {
 		return harness("%w", err)
 	}
-	f.ExpectedToFail = expectations.Failing(check.Declarations(), &what)
+	r.ExpectedToFail = r.deviations.Failing(check.Declarations(), &what)
 	if ctx.Err() != nil {
 		return interrupted(ctx, context.Cause(ctx))
 	}
-	folder, err := report.OpenFolder(f.reportDir)
+	folder, err := report.OpenFolder(r.reportDir)
 	if err != nil {
 		return usage("%w", err)
 	}
-	f.begun = true
-	fmt.Fprintf(out, "%s: %d checks, suite %s, seed %d%s\n", title(&what), planned, check.BuildVersion(), f.seed, f.ofShard())
+	r.begun = true
+	fmt.Fprintf(r.out, "%s: %d checks, suite %s, seed %d%s\n", title(&what), r.checks, check.BuildVersion(), r.seed, r.ofShard())
 
-	if len(others) > 0 {
-		fmt.Fprintf(out, "left out, for they are about other ranges than --service-cidr names: %s\n", strings.Join(others, ", "))
+	if len(r.others) > 0 {
+		fmt.Fprintf(r.out, "left out, for they are about other ranges than --service-cidr names: %s\n", strings.Join(r.others, ", "))
 	}
 
-	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: f.seed, Planned: planned, Expectations: expectations, Selection: selection, Submitter: f.submitter}
+	run := report.Run{SuiteVersion: check.BuildVersion(), Candidate: what, Started: time.Now(), Seed: r.seed, Planned: r.checks, Expectations: r.deviations, Selection: r.selection, Submitter: r.submitter}
 	if err := folder.Begin(&run); err != nil {
 		return harness("%w", err)
 	}
-	progress := runner.NewProgress(out, terminal, planned)
-	ofLab, onLab := opened.(programs)
+	progress := runner.NewProgress(r.out, r.terminal, r.checks)
+	ofLab, onLab := p.Candidate.(programs)
 	if onLab {
 		ofLab.OnEnd(func(ended lab.Log) {
-			progress.Println(fmt.Sprintf("%sended by itself%s  %s: %v\n", palette.Red, palette.Reset, ended.Program(), ended.Died))
+			progress.Println(fmt.Sprintf("%sended by itself%s  %s: %v\n", r.palette.Red, r.palette.Reset, ended.Program(), ended.Died))
 		})
 	}
 	judging, enough := context.WithCancelCause(ctx)
 	defer enough(nil)
-	f.sonobuoy.progress.Expect(planned)
-	live, log := report.NewLive(run), report.Log{Palette: palette}
+	r.sonobuoy.progress.Expect(r.checks)
+	live, log := report.NewLive(run), report.Log{Palette: r.palette}
 	var results []check.Result
 	var lost error
 	id := runner.NewRunID()
-	if f.tier == "cluster" && f.tierName == "" {
-		ending.mayLeave("namespaces: `conformance cleanup` removes them")
+	if p.leaves != "" {
+		ending.mayLeave(p.leaves)
 	}
-	err = runner.Run(judging, runner.Options{Selection: f.Selection, Candidate: c, RunID: id, Parallel: f.workers(out, planned), Seed: f.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
+	r.Beside = p.shared
+	err = runner.Run(judging, runner.Options{Selection: r.Selection, Candidate: c, RunID: id, Parallel: r.workers(r.out, r.checks, p.workers), Outlives: p.outlives, Seed: r.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
 		progress.Event(e)
 		if e.Result == nil {
 			return
@@ -285,8 +275,8 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 			progress.Known()
 		}
 		log.Write(&text, verdict)
-		f.sonobuoy.told(verdict)
-		if f.failFast && verdict.BreaksMust() {
+		r.sonobuoy.told(verdict)
+		if r.failFast && verdict.BreaksMust() {
 			enough(errEnough)
 		}
 		if text.Len() > 0 {
@@ -295,43 +285,43 @@ func (f *runFlags) run(ctx context.Context, out io.Writer) error {
 	}})
 	progress.Stop()
 	if onLab {
-		run.Ended = keepLogs(out, ofLab, filepath.Join(f.reportDir, "logs"))
+		run.Ended = keepLogs(r.out, ofLab, filepath.Join(r.reportDir, "logs"))
 	}
 	run.Duration = time.Since(run.Started)
 	// A run that had judged everything when the signal came is as whole as any.
-	run.Interrupted = judging.Err() != nil && (len(results) < planned || slices.ContainsFunc(results, func(r check.Result) bool { return r.Reason == check.Interrupted }))
-	r := report.Build(run, results)
-	paths, writeErr := folder.Finish(r)
-	writeErr = errors.Join(writeErr, f.writeMetrics(r))
-	if run.Interrupted {
-		f.removeRun(id)
+	run.Interrupted = judging.Err() != nil && (len(results) < r.checks || slices.ContainsFunc(results, func(c check.Result) bool { return c.Reason == check.Interrupted }))
+	made := report.Build(run, results)
+	paths, writeErr := folder.Finish(made)
+	writeErr = errors.Join(writeErr, r.writeMetrics(made))
+	if run.Interrupted && p.removeRun != nil {
+		p.removeRun(id)
 	}
-	again := f.again
-	if f.tierName != "" { // who started this process knows the command
+	again := r.again
+	if r.isPart() { // who started this process knows the command
 		again = nil
 	}
-	r.WriteReasons(out, palette)
-	r.WriteFailures(out, palette, again)
+	made.WriteReasons(r.out, r.palette)
+	made.WriteFailures(r.out, r.palette, again)
 	switch {
 	case ctx.Err() != nil:
-		fmt.Fprintln(out, "interrupted: what was decided until then is reported")
+		fmt.Fprintln(r.out, "interrupted: what was decided until then is reported")
 	case run.Interrupted:
-		fmt.Fprintln(out, "ended with the first failure (--fail-fast)")
+		fmt.Fprintln(r.out, "ended with the first failure (--fail-fast)")
 	}
-	r.WriteSummary(out, palette)
-	if len(paths) > 0 && f.tierName == "" { // else they are merged and go
-		fmt.Fprintf(out, "reports: %s\n", reportsLine(paths))
+	made.WriteSummary(r.out, r.palette)
+	if len(paths) > 0 && !r.isPart() { // else they are merged and go
+		fmt.Fprintf(r.out, "reports: %s\n", reportsLine(paths))
 	}
-	if f.printReport {
-		writeErr = errors.Join(writeErr, json.NewEncoder(out).Encode(r))
+	if r.printReport {
+		writeErr = errors.Join(writeErr, json.NewEncoder(r.out).Encode(made))
 	}
 	if err = errors.Join(err, lost, writeErr); err != nil {
 		return harness("%w", err)
 	}
-	if r.NotRun > 0 && !run.Interrupted {
-		return harness("%d of %d checks gave no result: a worker died", r.NotRun, planned)
+	if made.NotRun > 0 && !run.Interrupted {
+		return harness("%d of %d checks gave no result: a worker died", made.NotRun, r.checks)
 	}
-	if code := r.ExitCode(); code != 0 {
+	if code := made.ExitCode(); code != 0 {
 		return &exitError{code: code}
 	}
 	return nil
@@ -383,41 +373,23 @@ func (f *runFlags) validate() error {
 		if f.Shard, err = parseShard(f.shard, os.Getenv(completionIndex)); err != nil {
 			return usage("--shard %s: %w", f.shard, err)
 		}
-		f.Beside = f.tier == "cluster" && !f.disposable || f.attach != ""
 	}
 	for _, entry := range f.ServiceCIDRs {
-		if _, err := parseServiceCIDR(entry); err != nil {
+		if _, err := spec.ParseUsableServiceCIDRs(entry); err != nil {
 			return usage("--service-cidr %s: %w", entry, err)
 		}
 	}
-	if f.printReport && f.makesClusters() {
-		return usage("--print-report is for a candidate that there is: the report of --tier kind, and of --cluster-command, is on this machine")
-	}
-	return f.tierFlags.validate()
+	return f.validateTier()
 }
 
-// workers is the number of worker processes: no more than there are checks, nor than the machine bears.
-func (f *runFlags) workers(out io.Writer, planned int) int {
-	wanted := f.wanted()
+// workers is the number of worker processes: those of the tier, unless --parallel says it, and no more than there are checks, nor than the machine bears.
+func (f *runFlags) workers(out io.Writer, checks, ofTier int) int {
+	wanted := cmp.Or(f.parallel, ofTier)
 	if most := max(16, 8*runtime.NumCPU()); wanted > most {
 		fmt.Fprintf(out, "%d workers instead of %d: this machine bears no more\n", most, wanted)
 		wanted = most
 	}
-	return min(wanted, planned)
-}
-
-func (f *runFlags) wanted() int {
-	switch {
-	case f.parallel > 0:
-		return f.parallel
-	case f.tier == "reference":
-		return 1
-	case f.tier == "lab" && f.traffic:
-		return lab.TrafficWorkers()
-	case f.tier == "cluster" && f.agentImage != "" && f.traffic:
-		return 8 // they wait for the pods of the cluster
-	}
-	return 4
+	return min(wanted, checks)
 }
 
 func (f *runFlags) readExpectations() (report.Expectations, error) {

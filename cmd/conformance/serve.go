@@ -31,7 +31,7 @@ func newServe() *cobra.Command {
 			if len(cidrs) > 1 {
 				return usage("--service-cidr is given %d times, and one server has one range: join two of different families by a comma", len(cidrs))
 			}
-			ranges, err := parseServiceCIDR(cidrs[0])
+			ranges, err := spec.ParseUsableServiceCIDRs(cidrs[0])
 			if err != nil {
 				return usage("--service-cidr %s: %w", cidrs[0], err)
 			}

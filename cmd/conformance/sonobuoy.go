@@ -56,13 +56,8 @@ func (f *runFlags) forSonobuoy(out io.Writer, flags *pflag.FlagSet, run func() e
 			panic(panicked)
 		}
 	}()
-	switch {
-	case named:
+	if named {
 		return usage("--report-dir: with --sonobuoy the reports are in Sonobuoy's folder of results")
-	case f.tier == "lab" || f.tier == "kind":
-		return usage("--sonobuoy is for a pod of a cluster, which tier %s does not judge: use --tier cluster", f.tier)
-	case f.byCommand():
-		return usage("--sonobuoy judges the cluster whose pod it runs in: leave out --cluster-command")
 	}
 	return run()
 }

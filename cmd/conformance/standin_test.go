@@ -25,6 +25,7 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/cluster"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // standIn is a cluster behind HTTP, for tests of what a run sends to one: the API server of the reference, three nodes, DNS and kube-proxy as
@@ -55,7 +56,7 @@ type standInOptions struct {
 // startStandIn starts a cluster.
 func startStandIn(t *testing.T, o standInOptions) *standIn {
 	t.Helper()
-	ranges, err := parseServiceCIDR(o.cidrs)
+	ranges, err := spec.ParseUsableServiceCIDRs(o.cidrs)
 	if err != nil {
 		t.Fatal(err)
 	}

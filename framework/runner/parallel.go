@@ -20,7 +20,7 @@ import (
 // runParallel lets Ginkgo's own runner start this binary as its workers. The candidate stays here; the workers reach it
 // over loopback and send their results the same way.
 func runParallel(ctx context.Context, o Options) error {
-	server, err := remote.Serve(o.Candidate, settings{Selection: o.Selection, RunID: o.RunID, Version: o.Version},
+	server, err := remote.Serve(o.Candidate, settings{Selection: o.Selection, RunID: o.RunID, Version: o.Version, Outlives: o.Outlives},
 		func(raw json.RawMessage) { decodeEvent(raw, o.Sink) })
 	if err != nil {
 		return fmt.Errorf("serve the candidate to the workers: %w", err)

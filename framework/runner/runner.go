@@ -58,6 +58,8 @@ type Options struct {
 	Candidate candidate.Candidate
 	// Parallel is the number of worker processes; 1 runs the checks in this process.
 	Parallel int
+	// Outlives says that the candidate is there when this process has ended, so that interrupted workers clean up.
+	Outlives bool
 	// RunID distinguishes the objects of this run; empty makes one.
 	RunID string
 	// Seed makes random choices repeatable.
@@ -280,6 +282,7 @@ type settings struct {
 	Selection Selection `json:"selection"`
 	RunID     string    `json:"runID"`
 	Version   string    `json:"version"`
+	Outlives  bool      `json:"outlives,omitempty"`
 }
 
 func decodeEvent(raw json.RawMessage, sink check.Sink) {

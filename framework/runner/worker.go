@@ -42,7 +42,7 @@ func Work() int {
 	defer end()
 	go func() {
 		gone := client.Interrupted()
-		if gone != nil && client.Describe().Tier != "cluster" {
+		if gone != nil && !s.Outlives {
 			os.Exit(1) // the candidate goes with the parent: there is nothing to clean up
 		}
 		end()

@@ -1,15 +1,13 @@
-package main
+package spec
 
 import (
 	"fmt"
 	"net/netip"
-
-	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// parseServiceCIDR parses one range, or two of different families joined by a comma. It refuses what no cluster can have as its Service range.
-func parseServiceCIDR(entry string) (spec.ServiceCIDRs, error) {
-	ranges, err := spec.ParseServiceCIDRs(entry)
+// ParseUsableServiceCIDRs is ParseServiceCIDRs that refuses what no cluster can have as its Service range.
+func ParseUsableServiceCIDRs(text string) (ServiceCIDRs, error) {
+	ranges, err := ParseServiceCIDRs(text)
 	if err != nil {
 		return nil, err
 	}

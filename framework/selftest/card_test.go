@@ -1,4 +1,4 @@
-package main
+package selftest
 
 import (
 	"strings"
@@ -20,22 +20,22 @@ func found(red ...spec.ID) *report.Report {
 	return report.Build(report.Run{}, results)
 }
 
-func scored(name string, breaks []spec.ID, red ...spec.ID) faultScore {
-	s := faultScore{Fault: &fault.Fault{Name: name, Breaks: breaks}}
+func scored(name string, breaks []spec.ID, red ...spec.ID) Score {
+	s := Score{Fault: &fault.Fault{Name: name, Breaks: breaks}}
 	s.judge(found(red...))
 	return s
 }
 
 func TestTheScoreCardTellsWhatFaultsNameFromWhatElseIsRed(t *testing.T) {
 	const a, b, c = spec.APITypeValues, spec.ProxyDNSSrvPort, spec.AllocDNSAddressConflict
-	card := scoreCard{Faults: []faultScore{
+	card := Card{all: true, Faults: []Score{
 		scored("exact", []spec.ID{a}, a), scored("broad", []spec.ID{a}, a, b, c), scored("missed", []spec.ID{a}, b), scored("unseen", []spec.ID{a}),
 	}}
 	sound := found()
 	for _, id := range []spec.ID{a, b, c, spec.APIVersionReturned} {
 		sound.Checks = append(sound.Checks, report.CheckVerdict{Result: check.Result{Check: string(id) + ": x", Verdict: check.Conformant}})
 	}
-	card.add(sound, false, true)
+	card.add(sound)
 	if card.Caught != 2 || card.Total != 4 || card.Precision != 0.4 || card.WorstRed != 3 {
 		t.Errorf("%d of %d caught, precision %g, worst %d", card.Caught, card.Total, card.Precision, card.WorstRed)
 	}
@@ -47,13 +47,13 @@ func TestTheScoreCardTellsWhatFaultsNameFromWhatElseIsRed(t *testing.T) {
 			t.Errorf("%s: %q, want %q", card.Faults[i].Name, got, want)
 		}
 	}
-	text := card.markdown()
+	text := card.Markdown()
 	for _, want := range []string{"| recall | 50.0% |", "| precision | 40.0% |", "| `broad` | 3 | 2 | 0 | " + string(c) + ", " + string(b) + " |", "| " + string(b) + ": x | 2 |"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the score card lacks %q:\n%s", want, text)
 		}
 	}
-	if text != card.markdown() {
+	if text != card.Markdown() {
 		t.Error("the score card is not the same when it is written again")
 	}
 }

@@ -1,9 +1,8 @@
-package main
+package selftest
 
 import (
 	"context"
 	"fmt"
-	"io"
 	"slices"
 	"strings"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// ablation is what became of the suites on a reference that is without a feature.
-type ablation struct {
+// Ablation is what became of the suites on a reference that is without a feature.
+type Ablation struct {
 	// Without is what --without takes.
 	Without string `json:"without"`
 	// Unclaimed are the checks that were red or unknown although the feature was not claimed; there must be none.
@@ -30,27 +29,11 @@ type ablation struct {
 	Problem string   `json:"problem,omitempty"`
 }
 
-// ablations starts the reference without each optional feature.
-func (f *selftestFlags) ablations(ctx context.Context, work string, out io.Writer) []ablation {
-	names := f.without
-	if len(names) == 0 && len(f.faults) == 0 {
-		names = absent.Names()
-	}
-	found := make([]ablation, len(names))
-	f.atATime(len(names), func(i int) {
-		found[i] = ablate(ctx, work, names[i])
-		if ctx.Err() == nil {
-			found[i].print(out)
-		}
-	})
-	return found
-}
-
 // ablate judges the reference without one feature, which is not claimed, and then is.
-func ablate(ctx context.Context, work, without string) ablation {
-	a := ablation{Without: without}
+func ablate(ctx context.Context, p program, without string) Ablation {
+	a := Ablation{Without: without}
 	feature := strings.TrimPrefix(without, "proxy:")
-	unclaimed, err := runReference(ctx, work, "without-"+without, "--without", without)
+	unclaimed, err := p.judge(ctx, "without-"+without, "--without", without)
 	if err != nil {
 		a.Problem = err.Error()
 		return a
@@ -69,7 +52,7 @@ func ablate(ctx context.Context, work, without string) ablation {
 		return a
 	}
 	all := strings.Join(spec.Default().FeaturesWithout(), ",")
-	claimed, err := runReference(ctx, work, "claimed-"+without, "--without", without, "--feature", all)
+	claimed, err := p.judge(ctx, "claimed-"+without, "--without", without, "--feature", all)
 	if err != nil {
 		a.Problem = err.Error()
 		return a
@@ -90,7 +73,7 @@ func ablate(ctx context.Context, work, without string) ablation {
 }
 
 // judge says what is wrong with the checks, if anything.
-func (a *ablation) judge(claimed bool) {
+func (a *Ablation) judge(claimed bool) {
 	switch {
 	case len(a.Unclaimed) > 0:
 		a.Problem = "not claimed, and red or unknown: " + strings.Join(a.Unclaimed, "; ")
@@ -101,10 +84,10 @@ func (a *ablation) judge(claimed bool) {
 	}
 }
 
-func (a *ablation) print(out io.Writer) {
+// line says what became of the feature.
+func (a *Ablation) line() string {
 	if a.Problem != "" {
-		fmt.Fprintf(out, "NOT ISOLATED  %-42s %s\n", a.Without, a.Problem)
-		return
+		return fmt.Sprintf("NOT ISOLATED  %-42s %s", a.Without, a.Problem)
 	}
-	fmt.Fprintf(out, "isolated      %-42s %d checks do not apply\n", a.Without, a.NotApplicable)
+	return fmt.Sprintf("isolated      %-42s %d checks do not apply", a.Without, a.NotApplicable)
 }

@@ -1,10 +1,8 @@
-package main
+package spec
 
 import (
 	"strings"
 	"testing"
-
-	"github.com/service-conformance/conformance/framework/check"
 )
 
 func TestRangesThatNoClusterCanHaveAreRefused(t *testing.T) {
@@ -27,12 +25,12 @@ func TestRangesThatNoClusterCanHaveAreRefused(t *testing.T) {
 		"10.96.0.0/24,":             "is not a range",
 		"":                          "is not a range",
 	} {
-		if ranges, err := parseServiceCIDR(entry); err == nil || !strings.Contains(err.Error(), want) {
+		if ranges, err := ParseUsableServiceCIDRs(entry); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v, %v, want an error with %q", entry, ranges, err, want)
 		}
 	}
-	for _, entry := range append(check.Matrix(check.Sample), "10.0.0.0/8", "172.16.0.0/12", "fc00::/7", "10.96.0.0/24,fd00:10:96::/112") {
-		if _, err := parseServiceCIDR(entry); err != nil {
+	for _, entry := range []string{DefaultServiceCIDRs.String(), "10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/30", "fc00::/7", "fd00::/126", "10.96.0.0/24,fd00:10:96::/112"} {
+		if _, err := ParseUsableServiceCIDRs(entry); err != nil {
 			t.Errorf("%q: %v", entry, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package main
+package kindcluster
 
 import (
 	"cmp"
@@ -9,10 +9,11 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// clusterFile describes a cluster of tier kind; fixtures/kind has some.
-type clusterFile struct {
+// File describes a cluster of kind; fixtures/kind has some.
+type File struct {
 	// ServiceCIDR is the range, or two joined by a comma, as in --service-cidr.
 	ServiceCIDR string `json:"serviceCIDR"`
 	// ProxyMode is that of kube-proxy; empty is candidate.DefaultProxyMode.
@@ -23,9 +24,9 @@ type clusterFile struct {
 	Workers *int `json:"workers,omitempty"`
 }
 
-// compatible tells why clusters do not go into one report: it names one implementation, whose known deviations may be those of a version or of a mode, and
+// Compatible tells why clusters do not go into one report: it names one implementation, whose known deviations may be those of a version or of a mode, and
 // tells clusters apart by their ranges.
-func compatible(files []clusterFile) error {
+func Compatible(files []File) error {
 	seen := map[string]bool{}
 	for _, f := range files {
 		switch {
@@ -39,7 +40,8 @@ func compatible(files []clusterFile) error {
 	return nil
 }
 
-func readClusterFile(path string) (c clusterFile, err error) {
+// ReadFile reads and checks a file. The error names it, and all that is wrong with what it says.
+func ReadFile(path string) (c File, err error) {
 	data, err := os.ReadFile(path)
 	if err != nil {
 		return c, fmt.Errorf("read the description of a cluster: %w", err)
@@ -50,7 +52,7 @@ func readClusterFile(path string) (c clusterFile, err error) {
 	var problems []error
 	if c.ServiceCIDR == "" {
 		problems = append(problems, errors.New("serviceCIDR: a cluster needs a Service range"))
-	} else if _, err := parseServiceCIDR(c.ServiceCIDR); err != nil {
+	} else if _, err := spec.ParseUsableServiceCIDRs(c.ServiceCIDR); err != nil {
 		problems = append(problems, fmt.Errorf("serviceCIDR: %w", err))
 	}
 	if err := candidate.CheckProxyMode(c.ProxyMode); err != nil {

@@ -1,0 +1,150 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/service-conformance/conformance/framework/cluster"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// clusterTier is any cluster that a kubeconfig reaches, or clusters of the user's commands.
+type clusterTier struct {
+	kubeconfig string
+	outside    string // file
+	disruptive bool
+	commands   clusterCommands
+
+	// Hidden flags, for a process that judges one of several clusters.
+	reportedTier string
+	disposable   bool
+	ofKind       bool
+}
+
+func (*clusterTier) name() string { return "cluster" }
+
+func (t *clusterTier) register(flags *pflag.FlagSet) {
+	flags.StringVar(&t.kubeconfig, "kubeconfig", "", "kubeconfig of the cluster (default in a pod: its service account)")
+	flags.StringVar(&t.outside, "outside", "", "file that tells where an agent outside of the cluster is, for --tier cluster: its url, token and gateways")
+	flags.BoolVar(&t.disruptive, "allow-disruptive", false, "let checks on tier cluster do what others could feel: have the cluster make load balancers")
+	t.commands.register(flags)
+	flags.StringVar(&t.reportedTier, "tier-name", "", "name of the tier in reports")
+	flags.BoolVar(&t.disposable, "disposable", false, "leave what the run has made: the cluster is deleted after it")
+	flags.BoolVar(&t.ofKind, "of-kind", false, "the cluster is one of kind, whose nodes answer for addresses that nobody has")
+	for _, name := range []string{"tier-name", "disposable", "of-kind"} {
+		_ = flags.MarkHidden(name)
+	}
+}
+
+func (t *clusterTier) validate(f *runFlags, chosen bool) error {
+	switch {
+	case t.disruptive && !chosen:
+		return usage("--allow-disruptive is for --tier cluster; on the others nobody could feel anything")
+	case t.outside != "" && (!chosen || f.agentImage == ""):
+		return usage("--outside is for --tier cluster with an --agent-image")
+	case t.kubeconfig != "" && !chosen:
+		return usage("--kubeconfig is for --tier cluster")
+	case !chosen:
+		return t.commands.refuse()
+	case f.proxyMode != "":
+		return f.noProxyMode()
+	case t.kubeconfig == "" && t.commands.create == "" && !inPod():
+		return usage("--tier cluster needs --kubeconfig, or --cluster-command, unless it runs in a pod of the cluster")
+	}
+	return t.commands.validate(f)
+}
+
+// inPod reports whether there may be a service account that leads to a cluster.
+func inPod() bool { return os.Getenv("KUBERNETES_SERVICE_HOST") != "" }
+
+// run judges the cluster, or has a process for each cluster of the user's commands judge it.
+func (t *clusterTier) run(ctx context.Context, r *plan) error {
+	if t.commands.create != "" {
+		return t.onCommands(ctx, r)
+	}
+	p, err := t.open(ctx, r)
+	if err != nil {
+		return err
+	}
+	return r.judge(ctx, p)
+}
+
+func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
+	o := cluster.Options{Kubeconfig: t.kubeconfig, AgentImage: r.agentImage, AllowDisruptive: t.disruptive, Tier: t.reportedTier, Shard: r.Shard, Fenced: t.ofKind}
+	if t.outside != "" {
+		var err error
+		if o.Outside, err = cluster.ReadOutside(t.outside); err != nil {
+			return nil, usage("%w", err)
+		}
+	}
+	if len(r.ServiceCIDRs) > 1 {
+		return nil, usage("a cluster has one Service range (or two joined by a comma), not %d", len(r.ServiceCIDRs))
+	}
+	for _, entry := range r.ServiceCIDRs {
+		ranges, err := spec.ParseUsableServiceCIDRs(entry)
+		if err != nil {
+			return nil, usage("--service-cidr %s: %w", entry, err)
+		}
+		o.ServiceCIDRs = ranges
+	}
+	c, err := cluster.Open(ctx, o)
+	if err != nil {
+		if e := interrupted(ctx, err); e != nil {
+			return nil, e
+		}
+		return nil, usage("%w", err)
+	}
+	p := &place{Candidate: c, workers: fewWorkers, shared: !t.disposable, outlives: !t.ofKind, disposable: t.disposable, surrounded: true}
+	if r.traffic && r.agentImage != "" {
+		p.workers = 8 // they wait for the pods of the cluster
+	}
+	if !t.disposable {
+		p.removeRun = t.removeRun
+	}
+	if !r.isPart() { // a cluster that was made for the run has nothing of others
+		p.leaves = "namespaces: `conformance cleanup` removes them"
+		fmt.Fprint(r.out, c.Plan(r.traffic))
+		sweep(ctx, r.out, t.kubeconfig)
+	}
+	return p, nil
+}
+
+// sweep removes what a killed run has left a day ago. What resists does not keep another run from its work.
+func sweep(ctx context.Context, out io.Writer, kubeconfig string) {
+	ctx, cancel := context.WithTimeout(ctx, sweepWithin)
+	defer cancel()
+	client, err := cluster.Connect(kubeconfig)
+	var left []string
+	if err == nil {
+		left, err = cluster.Cleanup(ctx, client, cluster.NoRunLasts)
+	}
+	switch {
+	case err != nil:
+		fmt.Fprintf(out, "what a killed run has left could not be removed: %v\n", err)
+	case len(left) > 0:
+		fmt.Fprintf(out, "removed %d namespaces that a killed run had left\n", len(left))
+	}
+}
+
+// removeRun removes from the cluster what the checks of an interrupted run had no time to remove.
+func (t *clusterTier) removeRun(id string) {
+	ctx, cancel := context.WithTimeout(context.Background(), removeWithin)
+	defer cancel()
+	client, err := cluster.Connect(t.kubeconfig)
+	if err == nil {
+		err = cluster.RemoveRun(ctx, client, id)
+	}
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "conformance: the interrupted run may have left namespaces, `conformance cleanup` removes them: %v\n", err)
+	}
+}
+
+const (
+	sweepWithin  = time.Minute
+	removeWithin = 2 * time.Second
+)

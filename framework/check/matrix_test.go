@@ -1,0 +1,15 @@
+package check
+
+import (
+	"testing"
+
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+func TestAClusterCanHaveEveryRangeOfTheMatrix(t *testing.T) {
+	for _, entry := range Matrix(Sample) {
+		if _, err := spec.ParseUsableServiceCIDRs(entry); err != nil {
+			t.Errorf("%q: %v", entry, err)
+		}
+	}
+}

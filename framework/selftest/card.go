@@ -1,0 +1,121 @@
+package selftest
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/report"
+)
+
+// minPrecision is the share of red requirements that faults must name, over all faults: below it the self-test fails.
+const minPrecision = 0.95
+
+// Card is the score card of a self-test.
+type Card struct {
+	Faults []Score `json:"faults"`
+	// NeverFailed are checks that no fault makes fail; filled only when all faults were tried.
+	NeverFailed []string `json:"neverFailed"`
+	// Ablations are what became of references that are without a feature.
+	Ablations []Ablation `json:"ablations,omitempty"`
+	Caught    int        `json:"caught"`
+	Total     int        `json:"total"`
+	// Precision is how many of the red requirements the fault names that turned them red, over all faults.
+	Precision float64 `json:"precision,omitempty"`
+	// MedianRed and WorstRed are numbers of red requirements per fault.
+	MedianRed int `json:"medianRed,omitempty"`
+	WorstRed  int `json:"worstRed,omitempty"`
+
+	all, quick   bool // as in Options
+	seen, checks int  // checks that were seen to fail, of all
+}
+
+// add sums up the scores. sound is the report of the reference without a fault.
+func (c *Card) add(sound *report.Report) {
+	c.Total, c.NeverFailed = len(c.Faults), []string{}
+	failed := map[string]bool{}
+	red, others := []int{}, 0
+	for _, s := range c.Faults {
+		if s.Problem == "" {
+			c.Caught++
+		}
+		maps.Copy(failed, s.failed)
+		red = append(red, len(s.Red))
+		others += len(s.others())
+	}
+	checks := map[string]bool{}
+	for _, x := range sound.Checks {
+		if x.Verdict != check.Conformant || checks[x.Check] {
+			continue
+		}
+		checks[x.Check] = true
+		switch {
+		case failed[x.Check]:
+			c.seen++
+		case c.all:
+			c.NeverFailed = append(c.NeverFailed, x.Check)
+		}
+	}
+	slices.Sort(c.NeverFailed)
+	c.checks = len(checks)
+	if c.quick || len(red) == 0 {
+		return
+	}
+	slices.Sort(red)
+	total := 0
+	for _, n := range red {
+		total += n
+	}
+	c.MedianRed, c.WorstRed = red[len(red)/2], red[len(red)-1]
+	if total > 0 {
+		c.Precision = float64(total-others) / float64(total)
+	}
+}
+
+// JSON is the card for programs: selftest.json.
+func (c *Card) JSON() ([]byte, error) {
+	data, err := json.MarshalIndent(c, "", "  ")
+	return append(data, '\n'), err
+}
+
+// Passed reports whether every fault was caught and every feature isolated. If nothing was left out, every check was also seen to fail, and the precision is
+// high enough.
+func (c *Card) Passed() bool {
+	return c.Caught == c.Total && len(c.NeverFailed) == 0 && c.isolated() == len(c.Ablations) && !c.imprecise()
+}
+
+func (c *Card) imprecise() bool { return c.all && !c.quick && c.Precision < minPrecision }
+
+func (c *Card) isolated() (n int) {
+	for _, a := range c.Ablations {
+		if a.Problem == "" {
+			n++
+		}
+	}
+	return n
+}
+
+// WriteSummary says in a few lines what the self-test found; path is where the card is.
+func (c *Card) WriteSummary(out io.Writer, path string) {
+	for _, name := range c.NeverFailed {
+		fmt.Fprintf(out, "never seen to fail  %s\n", name)
+	}
+	fmt.Fprintf(out, "report: %s\n", path)
+	if c.Total > 0 && !c.quick {
+		fmt.Fprintf(out, "precision %s; red requirements per fault: median %d, worst %d\n", percent(c.Precision), c.MedianRed, c.WorstRed)
+	}
+	if c.imprecise() {
+		fmt.Fprintf(out, "the precision is below %s: a check is red for what its requirement does not say, or fixtures/spec/builds-on.yaml lacks what it builds on\n", percent(minPrecision))
+	}
+	if c.Total > 0 {
+		fmt.Fprintf(out, "%d of %d faults caught, %d of %d checks seen to fail\n", c.Caught, c.Total, c.seen, c.checks)
+	}
+	if len(c.Ablations) > 0 {
+		fmt.Fprintf(out, "%d of %d features isolated\n", c.isolated(), len(c.Ablations))
+	}
+}
+
+func percent(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }
