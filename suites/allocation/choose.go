@@ -79,3 +79,16 @@ func freeAddressOf(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefi
 	check.Abort("%d addresses of %s chosen at random are all in use: the range has no room for this check", attempts, cidr)
 	return ""
 }
+
+// onFreeAddress has a free address used, and returns the address and the answer. If the answer is a refusal and another client has taken the address
+// since it was found free, another address is tried.
+func onFreeAddress(ctx context.Context, cp *check.ControlPlane, use func(ip string) check.Answer) (ip string, answer check.Answer) {
+	ginkgo.GinkgoHelper()
+	for range attempts {
+		ip = freeAddress(ctx, cp)
+		if answer = use(ip); answer.Accepted() || !cp.AddressesInUse(ctx, primaryRange(cp))[netip.MustParseAddr(ip)] {
+			break
+		}
+	}
+	return ip, answer
+}

@@ -68,9 +68,12 @@ var _ = ginkgo.Describe("conflicts", func() {
 
 	check.It(spec.AllocConcurrentStatic, "gives an address that 32 clients name at a time to one of them",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			ip := freeAddress(ctx, cp)
-			winner := oneWins(ctx, cp, func(int) *corev1.Service { return check.Service(cp.Name("racer"), check.WithClusterIP(ip)) }, check.BeRefused())
-			Expect(winner.Spec.ClusterIP).To(Equal(ip))
+			var answers []check.Answer
+			ip, _ := onFreeAddress(ctx, cp, func(ip string) check.Answer {
+				answers = race(ctx, cp, func(int) *corev1.Service { return check.Service(cp.Name("racer"), check.WithClusterIP(ip)) })
+				return answers[max(0, slices.IndexFunc(answers, check.Answer.Accepted))]
+			})
+			Expect(oneWon(answers, check.BeRefused()).Spec.ClusterIP).To(Equal(ip))
 		})
 
 	check.It(spec.AllocConcurrentLastAddress, "gives the last free address to one of 32 clients that name none", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/29"),
@@ -156,8 +159,20 @@ func takeAllButOne(ctx context.Context, cp *check.ControlPlane) string {
 // oneWins lets 32 clients create Services at a time and demands that one succeeds and the others are refused as stated.
 func oneWins(ctx context.Context, cp *check.ControlPlane, service func(i int) *corev1.Service, refused OmegaMatcher) *corev1.Service {
 	ginkgo.GinkgoHelper()
+	return oneWon(race(ctx, cp, service), refused)
+}
+
+// race creates Services, all at a time.
+func race(ctx context.Context, cp *check.ControlPlane, service func(i int) *corev1.Service) []check.Answer {
+	ginkgo.GinkgoHelper()
 	answers := make([]check.Answer, racers)
 	check.Concurrently(racers, func(i int) { answers[i] = cp.Create(ctx, service(i)) })
+	return answers
+}
+
+// oneWon demands that one of the creates was accepted, and returns its Service.
+func oneWon(answers []check.Answer, refused OmegaMatcher) *corev1.Service {
+	ginkgo.GinkgoHelper()
 	for _, a := range answers {
 		if !a.Accepted() {
 			Expect(a).To(refused)

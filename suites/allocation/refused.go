@@ -29,9 +29,10 @@ var _ = ginkgo.Describe("refused creates", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cp.Arrange(ctx, check.Service("exists"))
 			for _, r := range refusals {
-				ip := freeAddress(ctx, cp)
-				Expect(cp.Create(ctx, check.Service(cp.Name("refused"), check.WithClusterIP(ip), r.shape))).NotTo(check.BeAccepted(), r.name)
-				a := cp.Create(ctx, check.Service(cp.Name("next"), check.WithClusterIP(ip)))
+				_, a := onFreeAddress(ctx, cp, func(ip string) check.Answer {
+					Expect(cp.Create(ctx, check.Service(cp.Name("refused"), check.WithClusterIP(ip), r.shape))).NotTo(check.BeAccepted(), r.name)
+					return cp.Create(ctx, check.Service(cp.Name("next"), check.WithClusterIP(ip)))
+				})
 				Expect(a).To(check.BeAccepted(), "after a refusal because of %s", r.name)
 			}
 		})

@@ -80,13 +80,13 @@ var _ = ginkgo.Describe("release", func() {
 
 	check.It(spec.AllocUpdateToClusterIP, "gives a Service that was an alias the address that it names, unless that is taken",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			taken, free := cp.Arrange(ctx, check.Service("taken")).Spec.ClusterIP, freeAddress(ctx, cp)
+			taken := cp.Arrange(ctx, check.Service("taken")).Spec.ClusterIP
 			cp.Arrange(ctx, check.Service("alias", check.ExternalName("example.org")))
 			patch := func(ip string) check.Answer {
 				return cp.MergePatch(ctx, "alias", `{"spec":{"type":"ClusterIP","clusterIP":"`+ip+`","externalName":null,"ports":[{"port":80}]}}`)
 			}
 			Expect(patch(taken)).To(check.BeRefused())
-			a := patch(free)
+			free, a := onFreeAddress(ctx, cp, patch)
 			Expect(a).To(check.BeAccepted())
 			Expect(a.Service.Spec.ClusterIP).To(Equal(free))
 		})

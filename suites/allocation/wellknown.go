@@ -98,17 +98,20 @@ var _ = ginkgo.Describe("well-known addresses", func() {
 
 	check.It(spec.AllocWellKnownStays, "keeps the address when the manifest is applied again",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			ip := freeAddress(ctx, cp)
-			manifest, err := json.Marshal(map[string]any{
-				"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "applied"},
-				"spec": map[string]any{"clusterIP": ip, "ports": []map[string]any{{"port": 80}}},
-			})
-			check.Must(err)
-			for range 2 {
-				a := cp.Apply(ctx, "owner", "applied", string(manifest))
-				Expect(a).To(check.BeAccepted())
-				Expect(a.Service.Spec.ClusterIP).To(Equal(ip))
+			apply := func(ip string) check.Answer {
+				manifest, err := json.Marshal(map[string]any{
+					"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "applied"},
+					"spec": map[string]any{"clusterIP": ip, "ports": []map[string]any{{"port": 80}}},
+				})
+				check.Must(err)
+				return cp.Apply(ctx, "owner", "applied", string(manifest))
 			}
+			ip, first := onFreeAddress(ctx, cp, apply)
+			Expect(first).To(check.BeAccepted())
+			Expect(first.Service.Spec.ClusterIP).To(Equal(ip))
+			again := apply(ip)
+			Expect(again).To(check.BeAccepted())
+			Expect(again.Service.Spec.ClusterIP).To(Equal(ip))
 			refuseTaken(ctx, cp, ip)
 		})
 })
