@@ -17,8 +17,11 @@ import (
 // FollowsVariable is the environment variable of a process that says that it ends when its standard input does: with the process that has started it.
 const FollowsVariable = "CONFORMANCE_FOLLOWS"
 
-// interruptedWithin is how long a process that judges may report after an interruption: the clusters are still to be deleted.
-const interruptedWithin = 3 * time.Second
+// How long a process that judges may take after an interruption. A cluster that goes is still to be deleted. In one that stays, the process cleans up.
+const (
+	reportsWithin = 3 * time.Second
+	cleansWithin  = 6 * time.Second
+)
 
 // judgeByProcess judges a cluster in a process of its own and returns its report. A process that broke is also kept in r.broken.
 func (r *Run) judgeByProcess(ctx context.Context, i int, kubeconfig, outside string) (*report.Report, error) {
@@ -38,11 +41,18 @@ func (r *Run) judgeByProcess(ctx context.Context, i int, kubeconfig, outside str
 	}
 	defer stdin.Close()
 	cmd.Cancel = func() error { return interrupt(cmd.Process) }
-	cmd.WaitDelay = interruptedWithin
+	stays := r.kept || r.Keep
+	cmd.WaitDelay = reportsWithin
+	if stays {
+		cmd.WaitDelay = cleansWithin
+	}
 	ended := cmd.Run()
 	code := -1
 	if cmd.ProcessState != nil {
 		code = cmd.ProcessState.ExitCode()
+	}
+	if stays && ctx.Err() != nil && code < 0 {
+		fmt.Fprintf(r.Err, "conformance: there was no time to clean up: `conformance cleanup --kubeconfig %s` removes what checks have left\n", kubeconfig)
 	}
 	result, err := report.Open(r.partDir(i))
 	switch code {
