@@ -52,7 +52,7 @@ func (r *Run) judgeByProcess(ctx context.Context, i int, kubeconfig, outside str
 		code = cmd.ProcessState.ExitCode()
 	}
 	if stays && ctx.Err() != nil && code < 0 {
-		fmt.Fprintf(r.Err, "conformance: there was no time to clean up: `conformance cleanup --kubeconfig %s` removes what checks have left\n", kubeconfig)
+		fmt.Fprintf(r.Err, "conformance: there was no time to clean up the cluster with Service range %s: `conformance cleanup` removes what checks have left in it\n", r.cidrs[i])
 	}
 	result, err := report.Open(r.partDir(i))
 	switch code {
