@@ -88,13 +88,16 @@ func (d *dataPlane) SetReady(ctx context.Context, name candidate.PodName, ready 
 	return err
 }
 
-// AnswerReadiness implements candidate.DataPlane. Checks of the kubelet have pods of their own, so there is a probe.
+// AnswerReadiness implements candidate.DataPlane. Checks of the kubelet have namespaces, and so pods, of their own: those have a probe.
 func (d *dataPlane) AnswerReadiness(ctx context.Context, name candidate.PodName, ready bool) error {
 	p, err := d.pods.Own(name)
 	if err != nil {
 		return err
 	}
-	return p.switchReady(ctx, ready)
+	if p.readyBy != readyByProbe {
+		return fmt.Errorf("pod %s was lent: the kubelet does not probe it", name)
+	}
+	return p.agent.Ready(ctx, ready)
 }
 
 // readyAgain waits until a pod that was made unready is ready again.

@@ -7,8 +7,8 @@ import (
 	"github.com/service-conformance/conformance/framework/kindcluster"
 )
 
-// Existing opens a run on the kind cluster of a name, which stays. The cluster is asked for its Service range if that is empty. The run waits for other runs of this user on the cluster. An error is wrong configuration, a *BrokenError, or
-// that of ctx.
+// Existing opens a run on the kind cluster of a name, which stays. The cluster is asked for its Service range if that is empty. The run waits for other runs of this
+// user on the cluster. An error is wrong configuration, a *BrokenError, or that of ctx.
 func Existing(ctx context.Context, o Options, name, serviceCIDR string) (*Run, error) {
 	r, err := open(o, serviceCIDR)
 	if err != nil {
