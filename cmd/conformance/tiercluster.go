@@ -99,7 +99,7 @@ func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
 		}
 		return nil, usage("%w", err)
 	}
-	p := &place{Candidate: c, workers: fewWorkers, shared: !t.disposable, outlives: !t.ofKind, disposable: t.disposable, surrounded: true}
+	p := &place{Candidate: c, workers: fewWorkers, shared: !t.disposable, outlives: !t.disposable, disposable: t.disposable, surrounded: true}
 	if r.traffic && r.agentImage != "" {
 		p.workers = 8 // they wait for the pods of the cluster
 	}
