@@ -28,7 +28,7 @@ func main() {
 	if runner.IsWorker() {
 		os.Exit(runner.Work())
 	}
-	if err := lab.PrepareIsolation(); err != nil {
+	if err := lab.PrepareIsolation(lab.Stay); err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 		os.Exit(report.ExitHarness)
 	}

@@ -2,10 +2,6 @@ package lab
 
 import "strings"
 
-// servesServicesOnly reports whether API servers of this version start sooner that way: those of 1.37 do, while a run on 1.31 took half as long again; the
-// versions between were not tried.
-func (v version) servesServicesOnly() bool { return v.Minor >= 37 }
-
 // servicesOnly are the flags of a kube-apiserver that serves what has a part in Services: most of what it serves by default has none, and takes half of a
 // start. It decides about Services as ever. Nobody but the checks asks it, and they may do everything.
 func servicesOnly() []string {

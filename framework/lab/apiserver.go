@@ -92,9 +92,6 @@ func (s *apiServer) another(ctx context.Context, gates map[string]bool) (*apiSer
 	return a, nil
 }
 
-// errGate says that a server does not have a feature gate that it was started with, or does not let it be set.
-var errGate = errors.New("a feature gate cannot be set")
-
 // start writes what the server reads and starts it on a free port.
 func (s *apiServer) start(ctx context.Context, serving func(*apiServer) error) error {
 	if err := s.writeCredentials(); err != nil {

@@ -11,9 +11,6 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate/remote"
 )
 
-// attachedVariable names, in the environment of a process that Enter has started, the folder of the lab.
-const attachedVariable = "CONFORMANCE_LAB_ATTACHED"
-
 // controlSocket is, in the folder of a lab that is up, where it is told what to do.
 const controlSocket = "control"
 

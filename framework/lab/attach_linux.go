@@ -14,13 +14,8 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/service-conformance/conformance/framework/candidate/remote"
 )
-
-// Entered reports whether this process runs in the network of a lab that is up, because Enter has started it.
-func Entered() bool { return os.Getenv(attachedVariable) != "" }
 
 // Enter runs this program anew, with the same arguments, in the network of the lab that is up under a name, and returns its exit code. That process dies with this one, and
 // with the lab. Signals that come are passed on to it. dir and name are those of UpOptions.
@@ -62,14 +57,6 @@ func Enter(dir, name string, signals <-chan os.Signal) (code int, err error) {
 		return 0, fmt.Errorf("the process in the lab %q ended: signal: %s", r.Name, status.Signal())
 	}
 	return state.ExitCode(), nil
-}
-
-// dieWithParent has the kernel end a process that Enter has started together with the one that started it.
-func dieWithParent() error {
-	if !Entered() {
-		return nil
-	}
-	return unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 }
 
 // Attach makes a candidate of the lab that this process has entered, see Enter.

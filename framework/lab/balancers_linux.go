@@ -27,11 +27,11 @@ type balancer struct {
 
 // startBalancers starts the service controller. A folder of the user's need not have it.
 func (w *world) startBalancers() (err error) {
-	if !hasServiceController(w.lab.binaries) {
+	if !hasServiceController(w.parts.binaries) {
 		return nil
 	}
 	w.balancers, err = startProcess(command{
-		name: string(ServiceController), path: w.lab.binaries.Path(ServiceController), log: w.lab.dir.file("service-controller.log"),
+		name: string(ServiceController), path: w.parts.binaries.Path(ServiceController), log: w.parts.dir.file("service-controller.log"),
 		args: []string{
 			"--kubeconfig=" + w.kubeconfig, "--load-balancers=" + w.balancersFile(),
 			"--first-ipv4=" + balancerRanges[0].Addr().Next().String(), "--first-ipv6=" + balancerRanges[1].Addr().Next().String(),
@@ -40,10 +40,10 @@ func (w *world) startBalancers() (err error) {
 	if err != nil {
 		return err
 	}
-	return w.lab.dir.add(w.balancers)
+	return w.parts.dir.add(w.balancers)
 }
 
-func (w *world) balancersFile() string { return w.lab.dir.file("load-balancers.json") }
+func (w *world) balancersFile() string { return w.parts.dir.file("load-balancers.json") }
 
 // readBalancers returns the load balancers that there are.
 func (w *world) readBalancers() (all []balancer, err error) {

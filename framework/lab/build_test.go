@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,7 @@ import (
 // fakeToolchain puts a fake go command first in PATH and returns a function that lists how it was called.
 func fakeToolchain(t *testing.T) (calls func() []string) {
 	t.Helper()
-	t.Setenv("PATH", installFakes(t, "go"))
+	t.Setenv("PATH", fakes.Install(t, "go"))
 	log := filepath.Join(t.TempDir(), "calls")
 	t.Setenv("FAKE_GO_CALLS", log)
 	return func() []string {
@@ -90,8 +91,8 @@ func TestBuildReplacesDamagedBinaries(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, os.Remove(b.Path(Etcd)))
-	must(t, os.WriteFile(b.Path(Etcd), []byte("cut"), 0o755))
+	fakes.Must(t, os.Remove(b.Path(Etcd)))
+	fakes.Must(t, os.WriteFile(b.Path(Etcd), []byte("cut"), 0o755))
 	if _, err := Build(t.Context(), BuildOptions{CacheDir: cache}); err != nil {
 		t.Fatal(err)
 	}

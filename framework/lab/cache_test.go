@@ -2,6 +2,7 @@ package lab
 
 import (
 	"errors"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"os"
 	"path/filepath"
 	"reflect"
@@ -61,28 +62,28 @@ func TestCacheDetectsDamage(t *testing.T) {
 		want   string
 	}{
 		"truncated": {func(t *testing.T, dir string) {
-			must(t, os.Truncate(filepath.Join(dir, server), 3))
+			fakes.Must(t, os.Truncate(filepath.Join(dir, server), 3))
 		}, "bytes"},
 		"changed, same size": {func(t *testing.T, dir string) {
-			must(t, os.WriteFile(filepath.Join(dir, server), []byte("Program "+APIServer), 0o755))
+			fakes.Must(t, os.WriteFile(filepath.Join(dir, server), []byte("Program "+APIServer), 0o755))
 		}, "checksum"},
 		"missing": {func(t *testing.T, dir string) {
-			must(t, os.Remove(filepath.Join(dir, server)))
+			fakes.Must(t, os.Remove(filepath.Join(dir, server)))
 		}, "missing"},
 		"not executable": {func(t *testing.T, dir string) {
-			must(t, os.Chmod(filepath.Join(dir, server), 0o644))
-			if onWindows() { // no such thing there
-				must(t, os.Remove(filepath.Join(dir, server)))
+			fakes.Must(t, os.Chmod(filepath.Join(dir, server), 0o644))
+			if fakes.OnWindows() { // no such thing there
+				fakes.Must(t, os.Remove(filepath.Join(dir, server)))
 			}
 		}, ""},
 		"manifest cut off": {func(t *testing.T, dir string) {
-			must(t, os.Truncate(filepath.Join(dir, manifestFile), 20))
+			fakes.Must(t, os.Truncate(filepath.Join(dir, manifestFile), 20))
 		}, manifestFile},
 		"of another version": {func(t *testing.T, dir string) {
-			must(t, writeManifest(dir, manifest{Kubernetes: "v1.36.3", Platform: platform()}, controlPlaneComponents))
+			fakes.Must(t, writeManifest(dir, manifest{Kubernetes: "v1.36.3", Platform: platform()}, controlPlaneComponents))
 		}, "v1.36.3"},
 		"for another platform": {func(t *testing.T, dir string) {
-			must(t, writeManifest(dir, manifest{Kubernetes: "v1.37.1", Platform: "plan9/mips"}, controlPlaneComponents))
+			fakes.Must(t, writeManifest(dir, manifest{Kubernetes: "v1.37.1", Platform: "plan9/mips"}, controlPlaneComponents))
 		}, "plan9"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -97,12 +98,5 @@ func TestCacheDetectsDamage(t *testing.T) {
 				t.Errorf("the error says neither what is wrong, nor where, nor what to do: %v", err)
 			}
 		})
-	}
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

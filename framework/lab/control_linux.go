@@ -14,7 +14,6 @@ import (
 	"strings"
 	"sync"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -26,6 +25,7 @@ import (
 // control is what other processes of the same user can ask of a lab that stays: to be judged, and to start a proxy anew. They ask by a socket in the folder of the lab, which
 // nobody else may enter.
 type control struct {
+	lab   *Lab
 	world *world
 
 	mu       sync.Mutex
@@ -34,13 +34,13 @@ type control struct {
 }
 
 // startControl serves until the process ends.
-func startControl(w *world) error {
-	c := &control{world: w, died: map[string]string{}, sessions: map[chan sessionEvent]struct{}{}}
-	listener, err := net.Listen("unix", w.lab.dir.file(controlSocket))
+func startControl(l *Lab) error {
+	c := &control{lab: l, world: l.world, died: map[string]string{}, sessions: map[chan sessionEvent]struct{}{}}
+	listener, err := net.Listen("unix", l.dir.file(controlSocket))
 	if err != nil {
 		return fmt.Errorf("make the control socket of the lab: %w", err)
 	}
-	w.lab.OnEnd(c.programEnded)
+	l.OnEnd(c.programEnded)
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+sessionsPath, c.session)
 	mux.HandleFunc("POST "+restartProxyPath, c.restartProxy)
@@ -66,9 +66,9 @@ func (c *control) programEnded(l Log) {
 
 // writeDied writes down what has ended. The caller holds the lock.
 func (c *control) writeDied() {
-	path := c.world.lab.dir.file(diedFile)
+	path := c.lab.dir.file(diedFile)
 	if len(c.died) == 0 {
-		leaveNothing(path)
+		_ = os.Remove(path) // that there is none is no error
 		return
 	}
 	lines := slices.Sorted(maps.Values(c.died))
@@ -91,7 +91,7 @@ func (c *control) session(w http.ResponseWriter, r *http.Request) {
 		_ = say.Encode(sessionEvent{Error: fmt.Sprintf("%v; %s", err, hint)})
 		return
 	}
-	server, err := remote.Serve(c.world.lab, nil, func(json.RawMessage) {})
+	server, err := remote.Serve(c.lab, nil, func(json.RawMessage) {})
 	if err != nil {
 		_ = say.Encode(sessionEvent{Error: err.Error()})
 		return
@@ -181,18 +181,8 @@ func (c *control) restart(ctx context.Context, name string) error {
 	if err := n.startProxy(sharedProxy()); err != nil {
 		return err
 	}
-	if err := n.waitUntilItServes(ctx); err != nil || c.world.lab.proxy.Command != "" {
+	if err := n.waitUntilItServes(ctx); err != nil || c.lab.proxy.Command != "" {
 		return err
 	}
 	return n.waitFirstSync(ctx)
-}
-
-// clientsNamespace is where the pods are that a lab that stays lends to runs.
-const clientsNamespace = "conformance-clients"
-
-// makeClientsNamespace keeps the pods that are lent out of the namespaces of the user's.
-func (w *world) makeClientsNamespace(ctx context.Context) error {
-	w.clients = clientsNamespace
-	_, err := candidate.Create(ctx, w.api.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clientsNamespace}})
-	return err
 }

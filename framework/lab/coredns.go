@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 )
 
 // CoreDNS is the DNS server of clusters. Unlike the other components it is no part of a Kubernetes release.
@@ -100,4 +101,9 @@ func compileCoreDNS(ctx context.Context, work, out string, progress Progress) er
 		return fmt.Errorf("build CoreDNS %s: %w", coreDNSVersion, err)
 	}
 	return nil
+}
+
+// searchList are the domains in which a pod looks for short names.
+func searchList(namespace string) string {
+	return strings.Join([]string{namespace + ".svc." + clusterDomain, "svc." + clusterDomain, clusterDomain}, " ")
 }

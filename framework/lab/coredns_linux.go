@@ -37,8 +37,8 @@ func (d *dataPlane) Resolve(ctx context.Context, questions []candidate.Question)
 
 // ensureDNS starts CoreDNS unless it runs.
 func (w *world) ensureDNS(ctx context.Context) error {
-	if w.lab.coreDNS == "" {
-		return candidate.Unavailable("the folder %s has no program %s", w.lab.binaries.Dir, CoreDNS)
+	if w.parts.coreDNS == "" {
+		return candidate.Unavailable("the folder %s has no program %s", w.parts.binaries.Dir, CoreDNS)
 	}
 	s := &w.dns
 	s.mu.Lock()
@@ -62,12 +62,12 @@ func (w *world) ensureDNS(ctx context.Context) error {
 
 // startDNS starts CoreDNS in the namespace of this process and waits until it knows the Services.
 func (w *world) startDNS(ctx context.Context) (_ *process, err error) {
-	dir := w.lab.dir
+	dir := w.parts.dir
 	config := dir.file("Corefile")
 	if err := os.WriteFile(config, []byte(coreFile(w.kubeconfig)), 0o600); err != nil {
 		return nil, err
 	}
-	p, err := startProcess(command{name: string(CoreDNS), path: w.lab.binaries.Path(CoreDNS), log: dir.file("coredns.log"), args: []string{"-conf", config}})
+	p, err := startProcess(command{name: string(CoreDNS), path: w.parts.binaries.Path(CoreDNS), log: dir.file("coredns.log"), args: []string{"-conf", config}})
 	if err != nil {
 		return nil, err
 	}

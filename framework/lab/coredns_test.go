@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 )
 
 func TestBuildAddsCoreDNSToWhatIsThere(t *testing.T) {
@@ -16,7 +18,7 @@ func TestBuildAddsCoreDNSToWhatIsThere(t *testing.T) {
 		t.Fatal(err)
 	}
 	before, err := os.Stat(b.Path(APIServer))
-	must(t, err)
+	fakes.Must(t, err)
 	earlier := len(calls())
 	o.Components = append(slices.Clone(controlPlaneComponents), CoreDNS)
 	b, err = Build(t.Context(), o)
@@ -43,11 +45,11 @@ func TestCoreDNSOfAnotherVersionIsBuiltAgain(t *testing.T) {
 	calls := fakeToolchain(t)
 	o := BuildOptions{CacheDir: t.TempDir(), Components: []Component{Etcd, CoreDNS}}
 	b, err := Build(t.Context(), o)
-	must(t, err)
+	fakes.Must(t, err)
 	m, err := readManifest(b.Dir, version{37, 1})
-	must(t, err)
+	fakes.Must(t, err)
 	m.CoreDNS = "v1.14.5"
-	must(t, writeManifest(b.Dir, *m, o.Components))
+	fakes.Must(t, writeManifest(b.Dir, *m, o.Components))
 	earlier := len(calls())
 	if _, err := Build(t.Context(), o); err != nil || builds(calls()[earlier:]) != 1 {
 		t.Errorf("%v, the go tool was called with %q", err, calls()[earlier:])
@@ -57,28 +59,12 @@ func TestCoreDNSOfAnotherVersionIsBuiltAgain(t *testing.T) {
 	}
 }
 
-func TestComponentsOfALab(t *testing.T) {
-	for name, c := range map[string]struct {
-		options Options
-		want    bool
-	}{
-		"with nodes":                 {Options{DataPlane: true}, true},
-		"with a proxy of its own":    {Options{DataPlane: true, Proxy: ProxyOptions{Command: "proxy"}}, true},
-		"of a folder":                {Options{DataPlane: true, BinDir: "bin"}, false}, // no user has to have one
-		"with a control plane alone": {Options{}, false},
-	} {
-		if got := slices.Contains(c.options.Components(), CoreDNS); got != c.want {
-			t.Errorf("%s: CoreDNS %v, want %v", name, got, c.want)
-		}
-	}
-}
-
 func TestCoreDNSInAFolder(t *testing.T) {
 	dir := t.TempDir()
 	if got := coreDNSIn(&Binaries{Dir: dir}); got != "" {
 		t.Errorf("an empty folder has CoreDNS %s", got)
 	}
-	must(t, os.WriteFile(filepath.Join(dir, binaryName(CoreDNS)), []byte("#!/bin/sh\n"), 0o755))
+	fakes.Must(t, os.WriteFile(filepath.Join(dir, binaryName(CoreDNS)), []byte("#!/bin/sh\n"), 0o755))
 	if got := coreDNSIn(&Binaries{Dir: dir}); got != "unknown" {
 		t.Errorf("a program that does not say what it is has version %q", got)
 	}

@@ -20,25 +20,10 @@ import (
 	"github.com/service-conformance/conformance/framework/wholefile"
 )
 
-// sharedZones are the zones of the nodes that all checks share, one for each node.
-var sharedZones = []string{"zone-a", "zone-a", "zone-b"}
-
-// cluster says what a world consists of.
-type cluster struct {
-	ranges ranges
-	// zones has the zone of each node, at least one.
-	zones []string
-	// controllers are those of kube-controller-manager, joined by commas.
-	controllers string
-}
-
-// endpointControllers make EndpointSlices.
-const endpointControllers = "endpoints-controller,endpointslice-controller,endpointslice-mirroring-controller"
-
 // world is the cluster that all data planes of a lab are leased from: an API server of its own, the endpoint controllers, a network of namespaces
 // and a proxy on every node.
 type world struct {
-	lab         *Lab
+	parts       parts
 	fabric      *network.Fabric
 	server      *apiServer
 	controllers *process
@@ -58,70 +43,28 @@ type world struct {
 	ports    traffic.Ports
 }
 
-// DataPlane implements candidate.Candidate. All leases share the nodes of one cluster, which the first one starts.
-func (l *Lab) DataPlane(ctx context.Context, q candidate.DataPlaneRequest) (candidate.DataPlane, error) {
-	if l.withoutDataPlane != nil {
-		return nil, candidate.Unavailable("%v", l.withoutDataPlane)
-	}
-	w, err := l.ensureWorld(ctx)
-	if err != nil {
-		return nil, err
-	}
-	if q.DualStack && !w.server.ranges.secondary.IsValid() {
-		return nil, candidate.Unavailable("the lab that is up has the one Service range %s", w.server.ranges)
-	}
-	return &dataPlane{
-		controlPlane: controlPlane{ranges: w.server.ranges, server: w.server}, world: w,
-		extra:     map[string]*node{},
-		addresses: w.external.Take(), prober: traffic.Prober{Ports: &w.ports},
-	}, nil
-}
-
-// ensureWorld starts the cluster unless it runs. A start that failed is not tried again: every check would wait for it.
-func (l *Lab) ensureWorld(ctx context.Context) (*world, error) {
-	l.worldMu.Lock()
-	defer l.worldMu.Unlock()
-	if l.world == nil && l.worldError == nil {
-		r, err := parseRanges(candidate.Request{DualStack: true}, l.version)
-		if err == nil {
-			l.world, err = l.startWorld(ctx, cluster{ranges: r, zones: sharedZones, controllers: endpointControllers})
-		}
-		if err != nil && ctx.Err() != nil { // a check that was interrupted leaves the start to the next one
-			return nil, err
-		}
-		l.worldError = err
-	}
-	if l.worldError != nil {
-		return nil, fmt.Errorf("no data plane: %w", l.worldError)
-	}
-	return l.world, l.world.alive()
-}
-
-func (l *Lab) startWorld(ctx context.Context, c cluster) (_ *world, err error) {
-	e, err := l.ensureEtcd(ctx)
-	if err != nil {
-		return nil, err
-	}
-	w := &world{lab: l, clients: metav1.NamespaceDefault, outside: map[*node]*network.Outside{}}
+// startWorld starts a cluster, and returns once its nodes serve. An error leaves nothing running.
+func startWorld(ctx context.Context, p parts, c cluster) (_ *world, err error) {
+	w := &world{parts: p, clients: metav1.NamespaceDefault, outside: map[*node]*network.Outside{}}
 	defer func() {
 		if err != nil {
 			w.stop()
 		}
 	}()
-	if w.path, err = programPath(l.dir); err != nil {
+	if w.path, err = programPath(p.dir); err != nil {
 		return nil, err
 	}
 	if w.fabric, err = network.NewFabric(); err != nil {
 		return nil, err
 	}
-	if l.proxy.Command != "" { // kube-proxy hangs nothing on cgroups
+	if p.proxy.Command != "" { // kube-proxy hangs nothing on cgroups
 		w.fabric.NodeCgroups = true
 	}
-	if _, err := w.fabric.Surround(l.surroundings, w.path); err != nil { // a machine without either program runs a proxy that needs none: it says so less often
+	if _, err := w.fabric.Surround(p.surroundings, w.path); err != nil { // a machine without either program runs a proxy that needs none: it says so less often
 		return nil, err
 	}
 	gateway := w.fabric.Gateway(c.ranges.primary.Addr().Is6()) // kube-apiserver wants to be reached by the family of its Services
-	_, err = startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, c.ranges, gateway, false, func(s *apiServer) error {
+	_, err = startAPIServer(ctx, p.version, p.binaries, p.dir, p.ca, p.etcd, c.ranges, gateway, false, func(s *apiServer) error {
 		w.server = s
 		if err := w.connect(); err != nil {
 			return err
@@ -171,17 +114,17 @@ func (w *world) connect() error {
 	if err != nil {
 		return err
 	}
-	w.kubeconfig = w.lab.dir.file("nodes.kubeconfig")
+	w.kubeconfig = w.parts.dir.file("nodes.kubeconfig")
 	return wholefile.Write(w.kubeconfig, content, 0o600)
 }
 
 // startControllers runs these controllers and no others.
 func (w *world) startControllers(controllers string) (err error) {
-	w.controllers, err = startProcess(controllerManager(w.lab.binaries, w.kubeconfig, controllers, w.lab.dir.file("controllers.log")))
+	w.controllers, err = startProcess(controllerManager(w.parts.binaries, w.kubeconfig, controllers, w.parts.dir.file("controllers.log")))
 	if err != nil {
 		return err
 	}
-	return w.lab.dir.add(w.controllers)
+	return w.parts.dir.add(w.controllers)
 }
 
 // alive returns nil while everything runs that leases share.
@@ -215,11 +158,11 @@ func (w *world) stop() {
 		p.kill()
 		p.network.Close() // its cable goes with it, and nobody waits for that
 	}
-	w.dns.stop(w.lab.dir)
+	w.dns.stop(w.parts.dir)
 	for _, p := range []*process{w.controllers, w.balancers} {
 		if p != nil {
 			p.kill()
-			w.lab.dir.forget(p)
+			w.parts.dir.forget(p)
 		}
 	}
 	if w.server != nil {
@@ -261,6 +204,18 @@ func (w *world) forgetOutside(n *node) {
 		o.Remove()
 		delete(w.outside, n)
 	}
+}
+
+// lease lends the cluster to one user more.
+func (w *world) lease(q candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+	if q.DualStack && !w.server.ranges.secondary.IsValid() {
+		return nil, candidate.Unavailable("the lab that is up has the one Service range %s", w.server.ranges)
+	}
+	return &dataPlane{
+		controlPlane: controlPlane{ranges: w.server.ranges, server: w.server}, world: w,
+		extra:     map[string]*node{},
+		addresses: w.external.Take(), prober: traffic.Prober{Ports: &w.ports},
+	}, nil
 }
 
 // dataPlane is one lease.
@@ -371,7 +326,7 @@ func (d *dataPlane) ownNode(name string) (*node, error) {
 
 // AddNode implements candidate.DataPlane.
 func (d *dataPlane) AddNode(ctx context.Context, as candidate.Node, proxy candidate.ProxyConfiguration) (candidate.Node, error) {
-	if err := d.world.lab.canConfigure(proxy); err != nil {
+	if err := d.world.parts.canConfigure(proxy); err != nil {
 		return candidate.Node{}, err
 	}
 	n, err := d.world.addNode(ctx, as, proxy)
@@ -392,8 +347,8 @@ func (d *dataPlane) AddNode(ctx context.Context, as candidate.Node, proxy candid
 }
 
 // canConfigure tells whether the proxy of this lab is one that reads such a configuration.
-func (l *Lab) canConfigure(p candidate.ProxyConfiguration) error {
-	if l.proxy.Command != "" && !p.Absent && !reflect.ValueOf(p).IsZero() {
+func (s *parts) canConfigure(p candidate.ProxyConfiguration) error {
+	if s.proxy.Command != "" && !p.Absent && !reflect.ValueOf(p).IsZero() {
 		return candidate.Unavailable("the proxy is a program of its own, whose configuration is not known")
 	}
 	if p.WithoutIPVS && kernelHasIPVS() {
@@ -416,7 +371,7 @@ func (d *dataPlane) StartProxy(_ context.Context, name string, proxy candidate.P
 	if err != nil {
 		return err
 	}
-	if err := d.world.lab.canConfigure(proxy); err != nil {
+	if err := d.world.parts.canConfigure(proxy); err != nil {
 		return err
 	}
 	if proxy.Rewrite {

@@ -4,6 +4,7 @@ package lab
 
 import (
 	"context"
+	"errors"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -11,13 +12,13 @@ import (
 // world is the cluster of a data plane, which this system cannot have.
 type world struct{}
 
-func (*world) stop() {}
+// startWorld is not called where NodesWork fails.
+func startWorld(context.Context, parts, cluster) (*world, error) { return nil, errors.ErrUnsupported }
 
-// DataPlane implements candidate.Candidate: there is none on this system.
-func (l *Lab) DataPlane(context.Context, candidate.DataPlaneRequest) (candidate.DataPlane, error) {
-	return nil, candidate.Unavailable("%v", l.withoutDataPlane)
+func (*world) alive() error { return errors.ErrUnsupported }
+
+func (*world) lease(candidate.DataPlaneRequest) (candidate.DataPlane, error) {
+	return nil, errors.ErrUnsupported
 }
 
-func sctpWorks() bool { return false }
-func ipvsWorks() bool { return false }
-func inGuest() bool   { return false }
+func (*world) stop() {}

@@ -43,9 +43,6 @@ func startEtcd(ctx context.Context, b *Binaries, d *runDir, detached bool) (*etc
 	return nil, err
 }
 
-// errPortTaken says that a server could not listen on the port that was chosen for it.
-var errPortTaken = errors.New("the port was taken by another program")
-
 func tryEtcd(ctx context.Context, b *Binaries, d *runDir, detached bool) (_ *etcd, err error) {
 	data, err := os.MkdirTemp(d.path, "etcd-")
 	if err != nil {

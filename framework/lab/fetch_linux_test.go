@@ -9,6 +9,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"io/fs"
 	"net/http"
 	"net/http/httptest"
@@ -47,11 +48,11 @@ func archive(t *testing.T, files map[string][]byte) []byte {
 	zipped := gzip.NewWriter(&b)
 	entries := tar.NewWriter(zipped)
 	for name, content := range files {
-		must(t, entries.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}))
+		fakes.Must(t, entries.WriteHeader(&tar.Header{Name: name, Typeflag: tar.TypeReg, Mode: 0o755, Size: int64(len(content))}))
 		_, err := entries.Write(content)
-		must(t, err)
+		fakes.Must(t, err)
 	}
-	must(t, errors.Join(entries.Close(), zipped.Close()))
+	fakes.Must(t, errors.Join(entries.Close(), zipped.Close()))
 	return b.Bytes()
 }
 
@@ -124,7 +125,7 @@ func fileOf(c Component) string {
 func (m *mirror) options(t *testing.T, cache string) FetchOptions {
 	t.Helper()
 	sources, err := ParseSources([]string{m.URL})
-	must(t, err)
+	fakes.Must(t, err)
 	return FetchOptions{CacheDir: cache, Sources: sources}
 }
 
@@ -138,7 +139,7 @@ func filesIn(t *testing.T, dir string) (files []string) {
 		}
 		return err
 	})
-	must(t, err)
+	fakes.Must(t, err)
 	return files
 }
 
@@ -176,7 +177,7 @@ func TestALabRunsWhatWasFetched(t *testing.T) {
 	}
 	t.Setenv("PATH", "/usr/bin:/bin")
 	t.Setenv("FAKE_GO_CALLS", "")
-	_, b, err := obtain(t.Context(), Options{CacheDir: cache, DataPlane: true})
+	b, err := cachedOrBuilt(t.Context(), BuildOptions{CacheDir: cache, Components: ofNodes})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -184,8 +185,8 @@ func TestALabRunsWhatWasFetched(t *testing.T) {
 		t.Errorf("the lab has %+v", b)
 	}
 	// What an older version of this program has built must not be run.
-	must(t, os.WriteFile(b.Path(ServiceController), nil, 0o755))
-	if _, b, err = obtain(t.Context(), Options{CacheDir: cache, DataPlane: true}); err != nil || hasServiceController(b) {
+	fakes.Must(t, os.WriteFile(b.Path(ServiceController), nil, 0o755))
+	if b, err = cachedOrBuilt(t.Context(), BuildOptions{CacheDir: cache, Components: ofNodes}); err != nil || hasServiceController(b) {
 		t.Errorf("a stale service controller would run, error %v", err)
 	}
 }
@@ -207,7 +208,7 @@ func TestBuildAddsWhatNobodyPublishes(t *testing.T) {
 	if n := builds(calls()); n != 1 || strings.Contains(strings.Join(calls(), "\n"), "cmd/kube-apiserver") || compiling != 0 {
 		t.Errorf("%d builds, %d announced:\n%s", n, compiling, strings.Join(calls(), "\n"))
 	}
-	_, b, err := obtain(t.Context(), Options{CacheDir: cache, DataPlane: true})
+	b, err := cachedOrBuilt(t.Context(), BuildOptions{CacheDir: cache, Components: ofNodes})
 	if err != nil || !hasServiceController(b) {
 		t.Errorf("the service controller is not used, error %v", err)
 	}
@@ -219,9 +220,9 @@ func TestBuildAddsWhatNobodyPublishes(t *testing.T) {
 func TestABuildOfMinutesIsAnnounced(t *testing.T) {
 	fakeToolchain(t)
 	compiling, cache := 0, t.TempDir()
-	o := Options{CacheDir: cache, Compiling: func() { compiling++ }}
+	o := BuildOptions{CacheDir: cache, Components: controlPlaneComponents, Compiling: func() { compiling++ }}
 	for range 2 { // the second time from the cache
-		if err := Obtain(t.Context(), o); err != nil || compiling != 1 {
+		if _, err := cachedOrBuilt(t.Context(), o); err != nil || compiling != 1 {
 			t.Errorf("announced %d times, error %v", compiling, err)
 		}
 	}
@@ -234,7 +235,7 @@ func TestFetchReplacesDamagedPrograms(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	must(t, os.Truncate(got.Path(KubeProxy), 10))
+	fakes.Must(t, os.Truncate(got.Path(KubeProxy), 10))
 	if got, err = Fetch(t.Context(), o); err != nil || !slices.Equal(got.New, []Component{KubeProxy}) || m.asked("kube-apiserver") != 1 {
 		t.Errorf("fetched %v, error %v, kube-apiserver %d times", got, err, m.asked("kube-apiserver"))
 	}
@@ -406,7 +407,7 @@ func TestFetchWithoutCoreDNS(t *testing.T) {
 	if err != nil || !strings.Contains(got.Lacking[CoreDNS], "404 Not Found") {
 		t.Fatalf("fetched %+v, error %v", got, err)
 	}
-	if _, b, err := obtain(t.Context(), Options{CacheDir: cache, DataPlane: true}); err != nil || coreDNSIn(b) != "" {
+	if b, err := cachedOrBuilt(t.Context(), BuildOptions{CacheDir: cache, Components: ofNodes}); err != nil || coreDNSIn(b) != "" {
 		t.Errorf("the lab has %+v, error %v", b, err)
 	}
 }

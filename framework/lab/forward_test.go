@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"io"
 	"net"
 	"strings"
@@ -11,7 +12,7 @@ import (
 func listenTCP(t *testing.T) *net.TCPListener {
 	t.Helper()
 	l, err := net.ListenTCP("tcp", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
-	must(t, err)
+	fakes.Must(t, err)
 	t.Cleanup(func() { l.Close() })
 	return l
 }
@@ -34,10 +35,10 @@ func TestForwardPassesBothWaysAndEachEnd(t *testing.T) {
 	}()
 	for _, text := range []string{"", "hello", strings.Repeat("x", 5<<20)} {
 		c, err := net.Dial("tcp", near.Addr().String())
-		must(t, err)
+		fakes.Must(t, err)
 		_, err = c.Write([]byte(text))
-		must(t, err)
-		must(t, c.(*net.TCPConn).CloseWrite())
+		fakes.Must(t, err)
+		fakes.Must(t, c.(*net.TCPConn).CloseWrite())
 		b, err := io.ReadAll(c)
 		if err != nil || string(b) != strings.ToUpper(text) {
 			t.Errorf("%d bytes came back of %d: %v", len(b), len(text), err)
@@ -55,7 +56,7 @@ func TestForwardClosesWhatLeadsNowhere(t *testing.T) {
 		close(ended)
 	}()
 	c, err := net.Dial("tcp", near.Addr().String())
-	must(t, err)
+	fakes.Must(t, err)
 	defer c.Close()
 	if b, err := io.ReadAll(c); len(b) > 0 || err != nil && !strings.Contains(err.Error(), "reset") {
 		t.Errorf("got %q, %v from a connection that leads nowhere", b, err)

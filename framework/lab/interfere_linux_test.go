@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -55,8 +56,8 @@ esac
 		} {
 			t.Run(name+"/"+c.what, func(t *testing.T) {
 				dir := t.TempDir()
-				must(t, os.WriteFile(filepath.Join(dir, "ipvsadm"), []byte(program), 0o700))
-				must(t, os.WriteFile(filepath.Join(dir, "list"), []byte(c.list), 0o600))
+				fakes.Must(t, os.WriteFile(filepath.Join(dir, "ipvsadm"), []byte(program), 0o700))
+				fakes.Must(t, os.WriteFile(filepath.Join(dir, "list"), []byte(c.list), 0o600))
 				cmd := exec.Command("/bin/sh", "-c", script)
 				cmd.Env = []string{"PATH=" + dir + ":" + systemPath}
 				out, err := cmd.CombinedOutput()
@@ -64,7 +65,7 @@ esac
 					t.Errorf("%v: %s", err, out)
 				}
 				tried, err := os.ReadFile(filepath.Join(dir, "tried"))
-				must(t, err)
+				fakes.Must(t, err)
 				for line := range strings.Lines(c.list) {
 					if virtual := strings.Fields(line)[2]; !c.fails && !strings.Contains(string(tried), virtual) {
 						t.Errorf("%s was not tried: %s", virtual, tried)

@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,16 +9,19 @@ import (
 	"strings"
 	"sync/atomic"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 
-	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/lab/network"
 	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // isolatedVariable marks the environment of a process that Isolate has started.
 const isolatedVariable = "CONFORMANCE_LAB_ISOLATED"
+
+// isolatedStay is its value in the process that stays, when Up ends.
+const isolatedStay = "stay"
 
 // isolationTest is its value in a process that only tries whether isolation works.
 const isolationTest = "test"
@@ -96,9 +98,12 @@ func isolated(args []string, mark string) *exec.Cmd {
 	return cmd
 }
 
+// trialTimeout bounds the trial: a loaded machine, and more so a guest, starts programs slowly.
+const trialTimeout = 5 * time.Minute
+
 // isolationWorks tries it: some systems let an ordinary user make namespaces and then nothing in them.
 func isolationWorks() error {
-	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	ctx, cancel := context.WithTimeout(context.Background(), trialTimeout)
 	defer cancel()
 	cmd := isolated(nil, isolationTest)
 	var said strings.Builder
@@ -123,20 +128,9 @@ func allowNamespaces(euid int) string {
 		"(sysctls kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)"
 }
 
-// NodesWork returns nil if this machine lets this user have nodes with such proxies, else why it does not.
-func NodesWork(o ProxyOptions) error {
-	o.Mode = cmp.Or(o.Mode, candidate.DefaultProxyMode)
-	if !NeedsGuest(o.Mode) {
-		if err := isolationWorks(); err != nil {
-			return err
-		}
-	}
-	return checkPrograms(o)
-}
-
 // PrepareIsolation completes the isolation of this process, if it is isolated; main calls it before anything else. It does not return in
-// a process that only tries, nor in one that keeps what Up has started.
-func PrepareIsolation() error {
+// a process that only tries, nor in one that keeps what Up has started: there it calls stay, and ends with its exit code.
+func PrepareIsolation(stay func(prepared error) (code int)) error {
 	if !Isolated() {
 		return dieWithParent()
 	}

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +15,7 @@ import (
 
 func init() {
 	// isolating isolates itself, and prints what came of it. Inside it ends with the code that it is given, or is killed.
-	platformPrograms["isolating"] = func(args []string) {
+	fakes.Programs["isolating"] = func(args []string) {
 		if !Isolated() {
 			fmt.Println(Isolate(nil))
 			return
@@ -22,9 +23,9 @@ func init() {
 		code, err := strconv.Atoi(args[0])
 		if err != nil {
 			_, err := scratch.New("work")
-			check(err)
+			fakes.Check(err)
 			_, err = newRunDir(os.TempDir())
-			check(err)
+			fakes.Check(err)
 			self, _ := os.FindProcess(os.Getpid())
 			_ = self.Kill()
 			select {}
@@ -39,7 +40,7 @@ func TestIsolateReturnsHowTheProcessEnded(t *testing.T) {
 	if err := isolationWorks(); err != nil {
 		t.Fatalf("the test needs a machine that lets this user make network namespaces: %v", err)
 	}
-	program := filepath.Join(installFakes(t, "isolating"), "isolating")
+	program := filepath.Join(fakes.Install(t, "isolating"), "isolating")
 	for ends, want := range map[string]string{"0": "0 <nil>", "2": "2 <nil>", "killed": "0 the process in namespaces of its own ended: signal: killed"} {
 		cmd, tmp := exec.Command(program, ends), t.TempDir()
 		cmd.Env = append(os.Environ(), "TMPDIR="+tmp)

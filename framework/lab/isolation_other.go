@@ -11,8 +11,8 @@ import (
 // Isolated reports whether this process runs in network namespaces of its own.
 func Isolated() bool { return false }
 
-// NodesWork fails: the nodes of a lab are network namespaces.
-func NodesWork(ProxyOptions) error {
+// isolationWorks fails: the nodes of a lab are network namespaces.
+func isolationWorks() error {
 	return errors.New(runtime.GOOS + " has no network namespaces; the data plane of the lab needs Linux")
 }
 
@@ -24,7 +24,14 @@ func Isolate(<-chan os.Signal) (code int, err error) {
 func abandonIsolated() {}
 
 // PrepareIsolation does nothing.
-func PrepareIsolation() error { return nil }
+func PrepareIsolation(func(prepared error) (code int)) error { return nil }
+
+// Entered returns false: nobody can enter a lab here.
+func Entered() bool { return false }
+
+func sctpWorks() bool     { return false }
+func kernelHasIPVS() bool { return false }
+func inGuest() bool       { return false }
 
 // NeedsGuest reports whether a run needs another kernel than this machine's: there is no lab with nodes here.
 func NeedsGuest(string) bool { return false }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"os"
 	"path/filepath"
 	"testing"
@@ -14,20 +15,20 @@ func TestAProgramThatEndsIsTold(t *testing.T) {
 	told := make(chan Log, 10)
 	l.OnEnd(func(ended Log) { told <- ended })
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/24"), Exclusive: true})
-	must(t, err)
-	must(t, cp.Restart(t.Context()))
+	fakes.Must(t, err)
+	fakes.Must(t, cp.Restart(t.Context()))
 	if kept, err := l.KeepLogs(t.TempDir()); err != nil || len(kept) > 0 {
 		t.Errorf("after a restart: %v, %v", kept, err)
 	}
 	server := cp.(*controlPlane).server.process
-	must(t, server.process.Kill())
+	fakes.Must(t, server.process.Kill())
 	ended := <-told
 	if ended.File != filepath.Base(server.log) || ended.Died == nil {
 		t.Errorf("told: %+v", ended)
 	}
 	folder := t.TempDir()
 	kept, err := l.KeepLogs(folder)
-	must(t, err)
+	fakes.Must(t, err)
 	if len(kept) != 1 || kept[0].File != ended.File || kept[0].Died == nil {
 		t.Errorf("kept: %+v", kept)
 	}
@@ -35,7 +36,7 @@ func TestAProgramThatEndsIsTold(t *testing.T) {
 		t.Error(err)
 	}
 	cp.Release()
-	must(t, l.Close(t.Context()))
+	fakes.Must(t, l.Close(t.Context()))
 	if len(told) > 0 {
 		t.Errorf("told of what the lab has ended: %+v", <-told)
 	}

@@ -4,8 +4,6 @@ import (
 	"os"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/service-conformance/conformance/framework/candidate"
 )
 
 // sctpWorks reports whether the kernel has SCTP.
@@ -16,11 +14,6 @@ func sctpWorks() bool {
 	}
 	unix.Close(fd)
 	return true
-}
-
-// ipvsWorks reports whether the kernel has IPVS, and this machine the programs that kube-proxy calls in ipvs mode.
-func ipvsWorks() bool {
-	return kernelHasIPVS() && checkPrograms(ProxyOptions{Mode: candidate.IPVS}) == nil
 }
 
 // kernelHasIPVS reports whether the kernel has IPVS, loaded or to be loaded.

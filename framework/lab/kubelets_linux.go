@@ -19,7 +19,7 @@ const kubeletPort = 10250
 
 // startKubelets answers in the place of kubelets, on each node of a lab that stays: that pods have no containers, and what to do instead.
 func startKubelets(w *world) error {
-	certificate, key, err := w.lab.ca.Serving(apiServerNames)
+	certificate, key, err := w.parts.ca.Serving(apiServerNames)
 	if err != nil {
 		return err
 	}

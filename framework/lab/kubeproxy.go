@@ -1,11 +1,10 @@
 package lab
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
-	"os"
-	"os/exec"
 	"slices"
 	"strings"
 
@@ -40,17 +39,6 @@ var proxyPrograms = map[string]map[string]string{
 	candidate.IPVS:     {"iptables": "iptables", "iptables-restore": "iptables", "ipset": "ipset", "ipvsadm": "ipvsadm"},
 }
 
-// systemPath is where administrators' programs are, which an ordinary user's PATH does not name.
-const systemPath = "/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin"
-
-// beforeOwnPath is a PATH, and after it the user's own, by which commands that the user gives are found.
-func beforeOwnPath(path string) string {
-	if own := os.Getenv("PATH"); own != "" {
-		path += ":" + own
-	}
-	return path
-}
-
 // checkPrograms finds what kube-proxy needs of the machine.
 func checkPrograms(o ProxyOptions) error {
 	if o.Command != "" {
@@ -63,13 +51,6 @@ func checkPrograms(o ProxyOptions) error {
 		}
 	}
 	return nil
-}
-
-func onSystemPath(program string) bool {
-	return slices.ContainsFunc(strings.Split(systemPath, ":"), func(dir string) bool {
-		_, err := exec.LookPath(dir + "/" + program)
-		return err == nil
-	})
 }
 
 // The minSyncPeriod of nodes: short, for a check waits for each change, and long enough for them to leave time to others while hundreds of Services change.
@@ -145,4 +126,20 @@ func proxyCommand(command, node, kubeconfig, cgroup string, pods []netip.Prefix)
 		ranges = append(ranges, r.String())
 	}
 	return fill(command, "{kubeconfig}", kubeconfig, "{node}", node, "{pod-cidr}", strings.Join(ranges, ","), "{cgroup}", cgroup)
+}
+
+// NodesWork returns nil if this machine lets this user have nodes with such proxies, else why it does not.
+func NodesWork(o ProxyOptions) error {
+	o.Mode = cmp.Or(o.Mode, candidate.DefaultProxyMode)
+	if !NeedsGuest(o.Mode) {
+		if err := isolationWorks(); err != nil {
+			return err
+		}
+	}
+	return checkPrograms(o)
+}
+
+// ipvsWorks reports whether the kernel has IPVS, and this machine the programs that kube-proxy calls in ipvs mode.
+func ipvsWorks() bool {
+	return kernelHasIPVS() && checkPrograms(ProxyOptions{Mode: candidate.IPVS}) == nil
 }

@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"net/netip"
 	"strings"
 	"testing"
@@ -15,9 +16,9 @@ func TestKubeProxyConfiguration(t *testing.T) {
 	read := func(mode string, p candidate.ProxyConfiguration) map[string]any {
 		t.Helper()
 		content, err := kubeProxyConfiguration("node-1", "/kubeconfig", mode, pods, p)
-		must(t, err)
+		fakes.Must(t, err)
 		var out map[string]any
-		must(t, yaml.UnmarshalStrict(content, &out))
+		fakes.Must(t, yaml.UnmarshalStrict(content, &out))
 		return out
 	}
 	section := func(c map[string]any, mode string) map[string]any { s, _ := c[mode].(map[string]any); return s }

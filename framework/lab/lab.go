@@ -5,12 +5,10 @@ package lab
 import (
 	"cmp"
 	"context"
-	"debug/buildinfo"
 	"errors"
 	"fmt"
 	"net/netip"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -144,7 +142,9 @@ func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
 	}
 	b := &Binaries{Version: v.String()}
 	if components := o.Components(); len(components) > 0 {
-		if b, err = o.cachedOrBuilt(ctx, v, components); err != nil {
+		if b, err = cachedOrBuilt(ctx, BuildOptions{
+			Version: o.Version, CacheDir: o.CacheDir, Components: components, Progress: o.Progress, Compiling: o.Compiling,
+		}); err != nil {
 			return version{}, nil, err
 		}
 	}
@@ -157,73 +157,6 @@ func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
 		b.EtcdVersion = ""
 	}
 	return v, b, err
-}
-
-// cachedOrBuilt returns the components, which it builds unless they were built or fetched before.
-func (o *Options) cachedOrBuilt(ctx context.Context, v version, components []Component) (*Binaries, error) {
-	cache := o.CacheDir
-	if cache == "" {
-		var err error
-		if cache, err = DefaultCacheDir(); err != nil {
-			return nil, err
-		}
-	}
-	if b, err := lookUpFetched(cache, v, components); err == nil {
-		return b, nil
-	}
-	return Build(ctx, BuildOptions{Version: o.Version, CacheDir: cache, Components: components, Progress: o.Progress, Compiling: o.Compiling})
-}
-
-// binariesIn takes the programs from a folder that the user names and checks that they run and are of the version
-// that is asked for, if one is.
-func binariesIn(ctx context.Context, dir, want string, components []Component, servers ServerOptions) (version, *Binaries, error) {
-	dir, err := filepath.Abs(dir)
-	if err != nil {
-		return version{}, nil, err
-	}
-	b := &Binaries{Dir: dir, servers: servers}
-	var missing []string
-	for _, c := range components {
-		if info, err := os.Stat(b.Path(c)); err != nil || !info.Mode().IsRegular() {
-			missing = append(missing, binaryName(c))
-		}
-	}
-	if len(missing) > 0 {
-		return version{}, nil, fmt.Errorf("the folder %s has no program %s: put it there, or name no folder to have everything built", dir, strings.Join(missing, ", nor "))
-	}
-	v, err := b.servedVersion(ctx, want)
-	if err != nil {
-		return version{}, nil, err
-	}
-	if servers.EtcdCommand != "" {
-		return v, b, nil
-	}
-	if b.EtcdVersion, err = etcdSays(ctx, b.Path(Etcd)); err != nil {
-		return version{}, nil, err
-	}
-	if info, err := buildinfo.ReadFile(b.Path(APIServer)); err == nil && servers.APIServerCommand == "" {
-		b.GoVersion = info.GoVersion
-	}
-	return v, b, nil
-}
-
-// releaseOf reads what a kube-apiserver calls itself.
-func releaseOf(program, reported, want string) (version, error) {
-	parsed, err := spec.ParseVersion(reported)
-	if err != nil {
-		return version{}, fmt.Errorf("%s says that its version is %q, which is none: it was built without version stamps", program, reported)
-	}
-	v := version(parsed)
-	if want != "" {
-		w, err := parseVersion(want)
-		if err != nil {
-			return version{}, err
-		}
-		if w != v {
-			return version{}, fmt.Errorf("%s is Kubernetes %s, not %s as asked for", program, reported, w)
-		}
-	}
-	return v, nil
 }
 
 // Describe implements candidate.Candidate.
@@ -361,88 +294,4 @@ func (l *Lab) Close(context.Context) error {
 // runsCommands reports whether a shell runs commands of the user's.
 func (l *Lab) runsCommands() bool {
 	return l.proxy.Command != "" || l.proxy.Setup != "" || l.binaries.servers.EtcdCommand != "" || l.binaries.servers.APIServerCommand != ""
-}
-
-// controlPlane is a lease as the suites see it.
-type controlPlane struct {
-	lease     *lease
-	ranges    ranges
-	exclusive bool
-	server    *apiServer
-	// controller is that of ServiceCIDRs; nil where none was asked for.
-	controller *process
-	// changed is set once the server has other ranges than the pool knows it by.
-	changed bool
-
-	mu      sync.Mutex
-	further []*apiServer // on the same storage
-}
-
-func (c *controlPlane) Access() candidate.Access { return c.server.client.access }
-
-func (c *controlPlane) ServiceCIDRs() []netip.Prefix { return c.ranges.serviceCIDRs() }
-
-func (c *controlPlane) NodePorts() (first, last int) {
-	return c.ranges.nodePorts.First, c.ranges.nodePorts.Last
-}
-
-// Restart implements candidate.ControlPlane. It needs an exclusive lease: others would see their requests fail.
-func (c *controlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error {
-	if !c.exclusive {
-		return errors.New("restart of a control plane that is not leased exclusively")
-	}
-	if len(serviceCIDRs) > 0 {
-		r, err := parseRanges(candidate.Request{ServiceCIDRs: serviceCIDRs, NodePorts: c.ranges.nodePorts.String()}, c.server.version)
-		if err != nil {
-			return err
-		}
-		c.ranges, c.server.ranges, c.changed = r, r, true
-	}
-	return c.server.restart(ctx)
-}
-
-// AnotherServer implements candidate.ControlPlane.
-func (c *controlPlane) AnotherServer(ctx context.Context, gates map[string]bool) (candidate.Access, error) {
-	if !c.exclusive {
-		return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")
-	}
-	s, err := c.server.another(ctx, gates)
-	if err != nil {
-		return candidate.Access{}, err
-	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.further = append(c.further, s)
-	return s.client.access, nil
-}
-
-// Alive implements candidate.Living.
-func (c *controlPlane) Alive(context.Context) error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	err := c.server.alive()
-	if c.controller != nil && !c.controller.alive() {
-		err = errors.Join(err, c.controller.diedError())
-	}
-	for _, s := range c.further {
-		err = errors.Join(err, s.alive())
-	}
-	return err
-}
-
-func (c *controlPlane) Release() {
-	if c.controller != nil {
-		c.controller.kill()
-		c.server.dir.forget(c.controller)
-	}
-	c.mu.Lock()
-	for _, s := range c.further {
-		s.stop()
-	}
-	c.further = nil
-	c.mu.Unlock()
-	if c.changed {
-		c.server.halt() // the pool starts another
-	}
-	c.lease.release()
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"net/http"
 	"net/netip"
 	"os"
@@ -17,10 +18,10 @@ import (
 // newFakeLab is a lab whose programs are fakes, with a folder of its own for temporary files.
 func newFakeLab(t *testing.T) *Lab {
 	t.Helper()
-	programs := installFakes(t, "etcd", "kube-apiserver") // before temporary files go elsewhere
+	programs := fakes.Install(t, "etcd", "kube-apiserver") // before temporary files go elsewhere
 	// Not t.TempDir: its long path leaves no room for the path of a socket.
 	tmp, err := os.MkdirTemp("", "lab-")
-	must(t, err)
+	fakes.Must(t, err)
 	t.Cleanup(func() {
 		if left, _ := filepath.Glob(filepath.Join(tmp, "*")); len(left) > 0 {
 			t.Errorf("left behind: %v", left)
@@ -30,7 +31,7 @@ func newFakeLab(t *testing.T) *Lab {
 	t.Setenv("TMPDIR", tmp)
 	t.Setenv("TMP", tmp)
 	l, err := New(t.Context(), Options{BinDir: programs, MaxServers: 4})
-	must(t, err)
+	fakes.Must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(context.Background()); err != nil {
 			t.Error(err)
@@ -42,7 +43,7 @@ func newFakeLab(t *testing.T) *Lab {
 func TestLabLeasesControlPlanes(t *testing.T) {
 	l := newFakeLab(t)
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/24", "fd00::/112"), NodePorts: "31000-31100", Exclusive: true})
-	must(t, err)
+	fakes.Must(t, err)
 	if first, last := cp.NodePorts(); first != 31000 || last != 31100 {
 		t.Errorf("node ports %d-%d", first, last)
 	}
@@ -50,13 +51,13 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 		t.Errorf("Service CIDRs %v", c)
 	}
 	c, err := newClient(cp.Access())
-	must(t, err)
+	fakes.Must(t, err)
 	defer c.close()
-	must(t, c.get(t.Context(), kubernetesServicePath, nil))
+	fakes.Must(t, c.get(t.Context(), kubernetesServicePath, nil))
 
 	s := cp.(*controlPlane).server
 	before := s.process.pid
-	must(t, cp.Restart(t.Context()))
+	fakes.Must(t, cp.Restart(t.Context()))
 	if s.process.pid == before {
 		t.Error("restarted without a new process")
 	}
@@ -69,7 +70,7 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 	}
 	cp.Release()
 	again, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/24", "fd00::/112"), NodePorts: "31000-31100", Exclusive: true})
-	must(t, err)
+	fakes.Must(t, err)
 	if again.Access().URL != cp.Access().URL {
 		t.Error("the same ranges got another server")
 	}
@@ -78,8 +79,8 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 func TestLabPassesTheRangesToTheServer(t *testing.T) {
 	l := newFakeLab(t)
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("fd00::/112", "10.96.0.0/24"), NodePorts: "31000-31100"})
-	must(t, err)
-	flags := serverFlags(cp.(*controlPlane).server.args())
+	fakes.Must(t, err)
+	flags := fakes.ServerFlags(cp.(*controlPlane).server.args())
 	for name, want := range map[string]string{
 		"service-cluster-ip-range": "fd00::/112,10.96.0.0/24", "service-node-port-range": "31000-31100", "advertise-address": "2001:db8::1",
 	} {
@@ -93,7 +94,7 @@ func TestLabPassesTheRangesToTheServer(t *testing.T) {
 func TestServersForChecksServeServicesOnly(t *testing.T) {
 	l := newFakeLab(t)
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{})
-	must(t, err)
+	fakes.Must(t, err)
 	mine := cp.(*controlPlane).server
 	for _, c := range []struct {
 		what          string
@@ -109,7 +110,7 @@ func TestServersForChecksServeServicesOnly(t *testing.T) {
 		{"checks, of a version that starts later that way", 31, netip.Addr{}, false, "RBAC", ""},
 	} {
 		s := apiServer{version: version{Minor: c.minor}, binaries: mine.binaries, etcd: mine.etcd, ranges: mine.ranges, reach: c.reach, detached: c.detached}
-		flags := serverFlags(s.args())
+		flags := fakes.ServerFlags(s.args())
 		if without := flags["runtime-config"]; flags["authorization-mode"] != c.authorization || !strings.HasPrefix(without, c.without) || c.without == "" && without != "" {
 			t.Errorf("for %s: --authorization-mode=%s --runtime-config=%s", c.what, flags["authorization-mode"], without)
 		}
@@ -122,7 +123,7 @@ func TestServersForChecksServeServicesOnly(t *testing.T) {
 func TestSharedControlPlanesAreNotRestarted(t *testing.T) {
 	l := newFakeLab(t)
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{})
-	must(t, err)
+	fakes.Must(t, err)
 	if err := cp.Restart(t.Context()); err == nil {
 		t.Error("no error")
 	}
@@ -133,7 +134,7 @@ func TestLabReplacesServersThatDied(t *testing.T) {
 		t.Run(string(victim), func(t *testing.T) {
 			l := newFakeLab(t)
 			cp, err := l.ControlPlane(t.Context(), candidate.Request{})
-			must(t, err)
+			fakes.Must(t, err)
 			s := cp.(*controlPlane).server
 			if victim == Etcd {
 				s.etcd.process.kill()
@@ -144,7 +145,7 @@ func TestLabReplacesServersThatDied(t *testing.T) {
 				t.Errorf("the dead server says: %v", err)
 			}
 			other, err := l.ControlPlane(t.Context(), candidate.Request{})
-			must(t, err)
+			fakes.Must(t, err)
 			if err := other.(*controlPlane).server.alive(); err != nil {
 				t.Error(err)
 			}
@@ -178,10 +179,10 @@ func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 func TestCloseTwice(t *testing.T) {
 	l := newFakeLab(t)
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{})
-	must(t, err)
+	fakes.Must(t, err)
 	s := cp.(*controlPlane).server
 	for range 2 {
-		must(t, l.Close(t.Context()))
+		fakes.Must(t, l.Close(t.Context()))
 	}
 	if s.process.alive() || s.etcd.process.alive() {
 		t.Error("a server survived")
@@ -217,17 +218,17 @@ func TestServiceCIDRControllerIsOfferedWithItsProgram(t *testing.T) {
 		{"v1.32.0", []string{"etcd", "kube-apiserver", "kube-controller-manager"}, false},
 	} {
 		t.Setenv("FAKE_VERSION", c.reported)
-		l, err := New(t.Context(), Options{BinDir: installFakes(t, c.programs...)})
-		must(t, err)
+		l, err := New(t.Context(), Options{BinDir: fakes.Install(t, c.programs...)})
+		fakes.Must(t, err)
 		if d := l.Describe(); d.Has(spec.ServiceCIDRController) != c.want {
 			t.Errorf("%s with %v: capabilities %v", c.reported, c.programs, d.Capabilities)
 		}
-		must(t, l.Close(context.Background()))
+		fakes.Must(t, l.Close(context.Background()))
 	}
 }
 
 func TestBinariesOfTheUser(t *testing.T) {
-	programs := installFakes(t, "etcd", "kube-apiserver")
+	programs := fakes.Install(t, "etcd", "kube-apiserver")
 	for name, c := range map[string]struct{ dir, reported, want, message string }{
 		"any version":       {programs, "v1.36.3", "", ""},
 		"as asked for":      {programs, "v1.36.3", "1.36.3", ""},

@@ -2,6 +2,7 @@ package lab
 
 import (
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 
@@ -156,3 +157,9 @@ func generateModule(kubernetesGoMod []byte, v version, missing []string) ([]byte
 
 // missingFolder stands in for a module that was not published.
 func missingFolder(path string) string { return "missing/" + strings.ReplaceAll(path, "/", "-") }
+
+// hasServiceCIDRController reports whether kube-controller-manager is there, which a lab without nodes does not build.
+func (b *Binaries) hasServiceCIDRController() bool {
+	info, err := os.Stat(b.Path(ControllerManager))
+	return err == nil && info.Mode().IsRegular()
+}

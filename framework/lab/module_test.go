@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"strings"
 	"testing"
 
@@ -8,7 +9,7 @@ import (
 )
 
 func TestGenerateModule(t *testing.T) {
-	b, err := generateModule([]byte(fakeUpstreamGoMod), version{37, 1}, nil)
+	b, err := generateModule([]byte(fakes.UpstreamGoMod), version{37, 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +47,7 @@ func TestGenerateModule(t *testing.T) {
 }
 
 func TestGenerateModuleKeepsOtherReplacements(t *testing.T) {
-	b, err := generateModule([]byte(fakeUpstreamGoMod+"\nreplace example.com/library => example.com/fork v1.2.4\nexclude example.com/library v1.2.5\n"), version{37, 1}, nil)
+	b, err := generateModule([]byte(fakes.UpstreamGoMod+"\nreplace example.com/library => example.com/fork v1.2.4\nexclude example.com/library v1.2.5\n"), version{37, 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,7 +59,7 @@ func TestGenerateModuleKeepsOtherReplacements(t *testing.T) {
 }
 
 func TestGenerateModuleReplacesWhatWasNotPublished(t *testing.T) {
-	b, err := generateModule([]byte(fakeUpstreamGoMod), version{37, 1}, []string{"k8s.io/api"})
+	b, err := generateModule([]byte(fakes.UpstreamGoMod), version{37, 1}, []string{"k8s.io/api"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +69,7 @@ func TestGenerateModuleReplacesWhatWasNotPublished(t *testing.T) {
 }
 
 func TestGenerateModuleUsesTheNamedEtcdServer(t *testing.T) {
-	b, err := generateModule([]byte(fakeUpstreamGoMod+"\nrequire go.etcd.io/etcd/server/v3 v3.7.9 // indirect\n"), version{37, 1}, nil)
+	b, err := generateModule([]byte(fakes.UpstreamGoMod+"\nrequire go.etcd.io/etcd/server/v3 v3.7.9 // indirect\n"), version{37, 1}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -121,11 +121,11 @@ func (n *node) described() candidate.Node {
 	return candidate.Node{Name: n.name, Zone: n.zone, Addresses: n.network.Addresses, SecondaryAddresses: n.network.Secondary}
 }
 
-func (n *node) file(suffix string) string { return n.world.lab.dir.file("proxy-" + n.name + suffix) }
+func (n *node) file(suffix string) string { return n.world.parts.dir.file("proxy-" + n.name + suffix) }
 
 // configure writes the configuration file of the proxy.
 func (n *node) configure(p candidate.ProxyConfiguration) error {
-	content, err := kubeProxyConfiguration(n.name, n.world.kubeconfig, n.world.lab.proxy.Mode, network.PodRanges, p)
+	content, err := kubeProxyConfiguration(n.name, n.world.kubeconfig, n.world.parts.proxy.Mode, network.PodRanges, p)
 	if err != nil {
 		return err
 	}
@@ -140,12 +140,12 @@ func (n *node) environment() []string {
 
 // startProxy starts the proxy, which does not run.
 func (n *node) startProxy(p candidate.ProxyConfiguration) error {
-	lab := n.world.lab
-	c := command{name: string(KubeProxy), path: lab.binaries.Path(KubeProxy), log: n.file(".log"), ends: n.world.complete && !slices.Contains(n.world.shared, n)}
-	if lab.proxy.Command != "" {
+	parts := n.world.parts
+	c := command{name: string(KubeProxy), path: parts.binaries.Path(KubeProxy), log: n.file(".log"), ends: n.world.complete && !slices.Contains(n.world.shared, n)}
+	if parts.proxy.Command != "" {
 		c.name, c.path, c.foreign, c.ends = "proxy command", systemShell, true, false
-		c.args = shellLine(proxyCommand(lab.proxy.Command, n.name, n.world.kubeconfig, n.network.Cgroup(), network.PodRanges))
-		c.environment = lab.dir.mark()
+		c.args = shellLine(proxyCommand(parts.proxy.Command, n.name, n.world.kubeconfig, n.network.Cgroup(), network.PodRanges))
+		c.environment = parts.dir.mark()
 	} else {
 		if err := n.configure(p); err != nil {
 			return err
@@ -164,7 +164,7 @@ func (n *node) startProxy(p candidate.ProxyConfiguration) error {
 	n.mu.Lock()
 	n.proxy = proxy
 	n.mu.Unlock()
-	return lab.dir.add(proxy)
+	return parts.dir.add(proxy)
 }
 
 // stopProxy kills the proxy if it runs.
@@ -175,7 +175,7 @@ func (n *node) stopProxy() {
 	n.mu.Unlock()
 	if proxy != nil {
 		proxy.kill()
-		n.world.lab.dir.forget(proxy)
+		n.world.parts.dir.forget(proxy)
 	}
 }
 
@@ -202,7 +202,7 @@ func (n *node) proxyState() candidate.ProxyState {
 
 // waitUntilItServes waits until the proxy is known to serve.
 func (n *node) waitUntilItServes(ctx context.Context) error {
-	if n.world.lab.proxy.Command == "" {
+	if n.world.parts.proxy.Command == "" {
 		return n.waitSynchronised(ctx)
 	}
 	return n.waitReady(ctx)

@@ -29,7 +29,7 @@ func (n *node) command(ctx context.Context, command string) error {
 	defer log.Close()
 	cmd := exec.CommandContext(ctx, systemShell, shellLine(proxyCommand(command, n.name, n.world.kubeconfig, n.network.Cgroup(), network.PodRanges))...)
 	cmd.Stdout, cmd.Stderr = log, log
-	cmd.Env = slices.Concat(serverEnvironment(), n.world.lab.dir.mark(), n.environment())
+	cmd.Env = slices.Concat(serverEnvironment(), n.world.parts.dir.mark(), n.environment())
 	cmd.Cancel, cmd.WaitDelay = func() error { return processgroup.Kill(cmd.Process) }, time.Second
 	if err := spawnIn(n.network.Namespace)(cmd); err != nil {
 		return err
@@ -39,12 +39,12 @@ func (n *node) command(ctx context.Context, command string) error {
 
 // setUp prepares the node for the proxy.
 func (n *node) setUp(ctx context.Context) error {
-	if n.world.lab.proxy.Setup == "" {
+	if n.world.parts.proxy.Setup == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("no end after %s", startTimeout))
 	defer cancel()
-	if err := n.command(ctx, n.world.lab.proxy.Setup); err != nil {
+	if err := n.command(ctx, n.world.parts.proxy.Setup); err != nil {
 		return fmt.Errorf("node-setup command on %s: %w; its log ends with: %s", n.name, errors.Join(err, context.Cause(ctx)), logTail(n.file(".log"), 3))
 	}
 	n.prepared = true
@@ -53,27 +53,27 @@ func (n *node) setUp(ctx context.Context) error {
 
 // tearDown undoes setUp. An interruption does not keep it from that, and what goes wrong goes with the node: it is in the log.
 func (n *node) tearDown() {
-	if !n.prepared || n.world.lab.proxy.Teardown == "" {
+	if !n.prepared || n.world.parts.proxy.Teardown == "" {
 		return
 	}
 	n.prepared = false
 	ctx, cancel := context.WithTimeout(context.Background(), tearDownTimeout)
 	defer cancel()
-	if err := n.command(ctx, n.world.lab.proxy.Teardown); err != nil {
+	if err := n.command(ctx, n.world.parts.proxy.Teardown); err != nil {
 		fmt.Fprintf(os.Stderr, "node-teardown command on %s: %v; its log ends with: %s\n", n.name, err, logTail(n.file(".log"), 3))
 	}
 }
 
 // waitReady waits until the proxy-ready command succeeds. Without one nothing is known of when the proxy is ready: checks converge.
 func (n *node) waitReady(ctx context.Context) error {
-	if n.world.lab.proxy.Ready == "" {
+	if n.world.parts.proxy.Ready == "" {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(ctx, startTimeout, fmt.Errorf("the proxy-ready command does not succeed within %s", startTimeout))
 	defer cancel()
 	for {
 		attempt, done := context.WithTimeout(ctx, readyAttempt)
-		err := n.command(attempt, n.world.lab.proxy.Ready)
+		err := n.command(attempt, n.world.parts.proxy.Ready)
 		done()
 		if err == nil {
 			return nil
@@ -90,7 +90,7 @@ func (n *node) waitReady(ctx context.Context) error {
 
 // setUpPod tells the proxy of a new pod, and reports whether it did. A node without a proxy has nobody to tell.
 func (n *node) setUpPod(p *network.Pod) (bool, error) {
-	command := n.world.lab.proxy.PodSetup
+	command := n.world.parts.proxy.PodSetup
 	if command == "" || !n.proxyState().Running {
 		return false, nil
 	}
@@ -104,7 +104,7 @@ func (n *node) setUpPod(p *network.Pod) (bool, error) {
 
 // tearDownPod undoes setUpPod. What goes wrong goes with the pod: it is in the log.
 func (n *node) tearDownPod(p *network.Pod) {
-	command := n.world.lab.proxy.PodTeardown
+	command := n.world.parts.proxy.PodTeardown
 	if command == "" || !n.proxyState().Running {
 		return
 	}

@@ -84,3 +84,6 @@ func placeNames(places []place) string {
 	}
 	return strings.Join(names, ", ")
 }
+
+// outsideName is the place outside of the cluster.
+const outsideName = "outside"

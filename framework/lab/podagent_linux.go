@@ -264,7 +264,7 @@ func (a *podAgent) record() error {
 			return err
 		}
 	}
-	return writePlaces(a.world.lab.dir, places)
+	return writePlaces(a.world.parts.dir, places)
 }
 
 // defaultPorts are what a pod answers on whose containers name no port.
@@ -296,4 +296,14 @@ func answeredPorts(spec *corev1.PodSpec) []candidate.PodPort {
 		}
 	}
 	return ports
+}
+
+// clientsNamespace is where the pods are that a lab that stays lends to runs.
+const clientsNamespace = "conformance-clients"
+
+// makeClientsNamespace keeps the pods that are lent out of the namespaces of the user's.
+func (w *world) makeClientsNamespace(ctx context.Context) error {
+	w.clients = clientsNamespace
+	_, err := candidate.Create(ctx, w.api.CoreV1().Namespaces(), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: clientsNamespace}})
+	return err
 }

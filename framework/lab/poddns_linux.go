@@ -28,7 +28,7 @@ const (
 
 // giveDNS gives a lab that stays a DNS that its nodes and pods ask by the virtual address of its Service, and with that by their proxies. Without a program for it there is none.
 func (w *world) giveDNS(ctx context.Context) error {
-	if w.lab.coreDNS == "" {
+	if w.parts.coreDNS == "" {
 		return nil
 	}
 	if err := w.ensureDNS(ctx); err != nil {
@@ -38,7 +38,7 @@ func (w *world) giveDNS(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("create the Service of the cluster DNS: %w", err)
 	}
-	return useResolver(resolverFile, w.lab.dir.file("resolv.conf"), resolverConfiguration(address))
+	return useResolver(resolverFile, w.parts.dir.file("resolv.conf"), resolverConfiguration(address))
 }
 
 // createDNSService returns the virtual address.

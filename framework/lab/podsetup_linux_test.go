@@ -3,6 +3,7 @@ package lab
 import (
 	"bufio"
 	"fmt"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -17,14 +18,14 @@ import (
 
 func init() {
 	// plugger starts and stops a pod on a node with a proxy, and one with another command that fails.
-	platformPrograms["plugger"] = func(args []string) {
-		check(PrepareIsolation())
+	fakes.Programs["plugger"] = func(args []string) {
+		fakes.Check(PrepareIsolation(nil))
 		fabric, err := network.NewFabric()
-		check(err)
+		fakes.Check(err)
 		on, err := fabric.AddNode()
-		check(err)
+		fakes.Check(err)
 		log := &runDir{path: args[0]}
-		w := &world{path: systemPath, lab: &Lab{dir: log, proxy: ProxyOptions{PodSetup: args[1], PodTeardown: args[2]}}}
+		w := &world{path: systemPath, parts: parts{dir: log, proxy: ProxyOptions{PodSetup: args[1], PodTeardown: args[2]}}}
 		n := &node{world: w, name: "node-1", network: on, proxy: &process{done: make(chan struct{})}}
 		p, err := n.startPod(candidate.Pod{PodName: candidate.PodName{Name: "p"}, Ports: []candidate.PodPort{{Number: 8080, Protocol: corev1.ProtocolTCP}}})
 		if err == nil {
@@ -42,23 +43,23 @@ func plug(t *testing.T, setup, teardown string) (said, written string) {
 	}
 	dir := t.TempDir()
 	to := filepath.Join(dir, "written")
-	must(t, os.WriteFile(to, nil, 0o600))
+	fakes.Must(t, os.WriteFile(to, nil, 0o600))
 	cmd := isolated([]string{dir, strings.ReplaceAll(setup, "FILE", to), strings.ReplaceAll(teardown, "FILE", to)}, "1")
 	cmd.Args[0], cmd.Stderr = "plugger", os.Stderr
 	said = runSaying(t, cmd)
 	data, err := os.ReadFile(to)
-	must(t, err)
+	fakes.Must(t, err)
 	return said, string(data)
 }
 
 func runSaying(t *testing.T, cmd *exec.Cmd) string {
 	t.Helper()
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, onSpawner(cmd.Start))
+	fakes.Must(t, err)
+	fakes.Must(t, onSpawner(cmd.Start))
 	line, err := bufio.NewReader(out).ReadString('\n')
-	must(t, err)
-	must(t, cmd.Wait())
+	fakes.Must(t, err)
+	fakes.Must(t, cmd.Wait())
 	return line
 }
 

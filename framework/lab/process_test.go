@@ -3,6 +3,8 @@ package lab
 import (
 	"bufio"
 	"errors"
+	"fmt"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -17,7 +19,7 @@ import (
 // startForever starts a process that goes on until it is killed.
 func startForever(t *testing.T) *process {
 	t.Helper()
-	p, err := startProcess(command{name: "forever", path: filepath.Join(installFakes(t, "forever"), binaryName("forever")), log: filepath.Join(t.TempDir(), "log")})
+	p, err := startProcess(command{name: "forever", path: filepath.Join(fakes.Install(t, "forever"), binaryName("forever")), log: filepath.Join(t.TempDir(), "log")})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -58,20 +60,20 @@ func TestProcessesDieWithTheirParent(t *testing.T) {
 		t.Log("only Linux ties the life of a process to its parent; elsewhere sweep finds it")
 		return
 	}
-	programs := installFakes(t, "parent", "forever")
+	programs := fakes.Install(t, "parent", "forever")
 	parent := exec.Command(filepath.Join(programs, "parent"), filepath.Join(programs, "forever"), filepath.Join(t.TempDir(), "log"))
 	out, err := parent.StdoutPipe()
-	must(t, err)
-	must(t, parent.Start())
+	fakes.Must(t, err)
+	fakes.Must(t, parent.Start())
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
 		t.Fatal(err)
 	}
 	pid, err := strconv.Atoi(strings.TrimSpace(line))
-	must(t, err)
+	fakes.Must(t, err)
 	started, err := processStart(pid)
-	must(t, err)
-	must(t, parent.Process.Kill())
+	fakes.Must(t, err)
+	fakes.Must(t, parent.Process.Kill())
 	if err := parent.Wait(); err == nil {
 		t.Error("the killed parent ended well")
 	}
@@ -85,8 +87,8 @@ func TestProcessesDieWithTheirParent(t *testing.T) {
 
 func TestADeadServerIsExplainedByItsLog(t *testing.T) {
 	t.Setenv("FAKE_APISERVER_ERROR", "the range is too small")
-	p, err := startProcess(command{name: "kube-apiserver", path: filepath.Join(installFakes(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log")})
-	must(t, err)
+	p, err := startProcess(command{name: "kube-apiserver", path: filepath.Join(fakes.Install(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log")})
+	fakes.Must(t, err)
 	<-p.done
 	if err := p.startError(); !strings.Contains(err.Error(), "the range is too small") || errors.Is(err, errPortTaken) {
 		t.Errorf("error %v", err)
@@ -95,8 +97,8 @@ func TestADeadServerIsExplainedByItsLog(t *testing.T) {
 
 func TestATakenPortIsRecognized(t *testing.T) {
 	t.Setenv("FAKE_APISERVER_ERROR", "listen tcp 127.0.0.1:20000: bind: address already in use")
-	p, err := startProcess(command{name: "kube-apiserver", path: filepath.Join(installFakes(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log")})
-	must(t, err)
+	p, err := startProcess(command{name: "kube-apiserver", path: filepath.Join(fakes.Install(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log")})
+	fakes.Must(t, err)
 	<-p.done
 	if err := p.startError(); !errors.Is(err, errPortTaken) {
 		t.Errorf("error %v", err)
@@ -105,8 +107,8 @@ func TestATakenPortIsRecognized(t *testing.T) {
 
 func TestAGateThatCannotBeSetIsRecognized(t *testing.T) {
 	t.Setenv("FAKE_APISERVER_ERROR", "cannot set feature gate X to false, feature is locked to true")
-	p, err := startProcess(command{name: "kube-apiserver", path: filepath.Join(installFakes(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log")})
-	must(t, err)
+	p, err := startProcess(command{name: "kube-apiserver", path: filepath.Join(fakes.Install(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log")})
+	fakes.Must(t, err)
 	<-p.done
 	if err := p.startError(); !errors.Is(err, errGate) {
 		t.Errorf("error %v", err)
@@ -122,7 +124,7 @@ func TestLogTail(t *testing.T) {
 		"long":           {strings.Repeat("x", 50<<10) + "\nend\n", strings.Repeat("x", 400) + " | end"},
 	} {
 		path := filepath.Join(t.TempDir(), "log")
-		must(t, os.WriteFile(path, []byte(c.log), 0o600))
+		fakes.Must(t, os.WriteFile(path, []byte(c.log), 0o600))
 		if got := logTail(path, 3); got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
@@ -147,17 +149,17 @@ func TestTheUsersEtcdSettingsStayOut(t *testing.T) {
 // TestAProgramThatMayEndMayNotCrash tells an end that a check may ask for, as by a wrong configuration, from one that nobody asks for.
 func TestAProgramThatMayEndMayNotCrash(t *testing.T) {
 	t.Setenv("FAKE_APISERVER_ERROR", "the configuration is wrong")
-	ended, err := startProcess(command{name: "kube-proxy", path: filepath.Join(installFakes(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log"), ends: true})
-	must(t, err)
+	ended, err := startProcess(command{name: "kube-proxy", path: filepath.Join(fakes.Install(t, "kube-apiserver"), binaryName(APIServer)), log: filepath.Join(t.TempDir(), "log"), ends: true})
+	fakes.Must(t, err)
 	<-ended.done
 	if ended.died() {
 		t.Error("an end counts as a crash")
 	}
-	crashed, err := startProcess(command{name: "kube-proxy", path: filepath.Join(installFakes(t, "forever"), binaryName("forever")), log: filepath.Join(t.TempDir(), "log"), ends: true})
-	must(t, err)
-	must(t, crashed.process.Kill())
+	crashed, err := startProcess(command{name: "kube-proxy", path: filepath.Join(fakes.Install(t, "forever"), binaryName("forever")), log: filepath.Join(t.TempDir(), "log"), ends: true})
+	fakes.Must(t, err)
+	fakes.Must(t, crashed.process.Kill())
 	<-crashed.done
-	if onWindows() {
+	if fakes.OnWindows() {
 		t.Log("there a process that is killed ends with code 1")
 		return
 	}
@@ -172,5 +174,15 @@ func TestProgramsThatAreJudgedDoNotSeeWhatIsNotForThem(t *testing.T) {
 		if slices.Contains(serverEnvironment(), name+"=x") != seen {
 			t.Errorf("%s is seen: %v", name, !seen)
 		}
+	}
+}
+
+func init() {
+	// parent starts a server, says which and goes on until it is killed.
+	fakes.Programs["parent"] = func(args []string) {
+		p, err := startProcess(command{name: "forever", path: args[0], log: args[1]})
+		fakes.Check(err)
+		fmt.Println(p.pid)
+		select {}
 	}
 }

@@ -81,3 +81,11 @@ func checkServiceCIDR(p netip.Prefix, primary bool, v version) error {
 	}
 	return nil
 }
+
+// list has the ranges as text.
+func (r ranges) list() (out []string) {
+	for _, p := range r.serviceCIDRs() {
+		out = append(out, p.String())
+	}
+	return out
+}

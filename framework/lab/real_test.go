@@ -5,6 +5,7 @@
 package lab
 
 import (
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"net/http"
 	"os"
 	"strings"
@@ -17,8 +18,8 @@ import (
 func newRealLab(t *testing.T) *Lab {
 	t.Helper()
 	l, err := New(t.Context(), Options{Version: os.Getenv("KUBERNETES_VERSION")})
-	must(t, err)
-	t.Cleanup(func() { must(t, l.Close(t.Context())) })
+	fakes.Must(t, err)
+	t.Cleanup(func() { fakes.Must(t, l.Close(t.Context())) })
 	return l
 }
 
@@ -40,26 +41,26 @@ func TestRealControlPlane(t *testing.T) {
 	l := newRealLab(t)
 	q := candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/29", "fd00::/112"), Exclusive: true}
 	cp, err := l.ControlPlane(t.Context(), q)
-	must(t, err)
+	fakes.Must(t, err)
 	c := cp.(*controlPlane).server.client
 	const services = "/api/v1/namespaces/default/services"
 	create := func(name string) error {
 		return c.call(t.Context(), http.MethodPost, services, "application/json", []byte(`{"metadata":{"name":"`+name+`"},"spec":{"ports":[{"port":80}]}}`), nil)
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e"} { // with "kubernetes" all usable addresses of the range
-		must(t, create(name))
+		fakes.Must(t, create(name))
 	}
 	if err := create("f"); err == nil || !strings.Contains(err.Error(), "full") {
 		t.Errorf("one more: %v", err)
 	}
-	must(t, cp.Restart(t.Context()))
-	must(t, c.get(t.Context(), services+"/e", nil))
+	fakes.Must(t, cp.Restart(t.Context()))
+	fakes.Must(t, c.get(t.Context(), services+"/e", nil))
 	cp.Release()
 
 	cp, err = l.ControlPlane(t.Context(), q)
-	must(t, err)
+	fakes.Must(t, err)
 	defer cp.Release()
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		must(t, create(name))
+		fakes.Must(t, create(name))
 	}
 }

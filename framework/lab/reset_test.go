@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"encoding/pem"
 	"fmt"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"maps"
 	"net/http"
 	"net/http/httptest"
@@ -88,7 +89,7 @@ func (o *objectServer) serve(t *testing.T, v version) *apiServer {
 	t.Cleanup(s.Close)
 	ca := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 	c, err := newClient(candidate.Access{URL: s.URL, CA: ca})
-	must(t, err)
+	fakes.Must(t, err)
 	t.Cleanup(c.close)
 	return &apiServer{version: v, client: c}
 }
@@ -100,7 +101,7 @@ func TestResetRemovesWhatTheServerDidNotMake(t *testing.T) {
 	o.add("/api/v1/namespaces/other/services/", "held", "10.96.0.9", "example.com/hold")
 	o.add(ipAddressPath+"/", "10.96.0.200", "")
 	o.add(serviceCIDRPath+"/", "more", "", "networking.k8s.io/service-cidr-finalizer")
-	must(t, o.serve(t, version{37, 1}).reset(t.Context()))
+	fakes.Must(t, o.serve(t, version{37, 1}).reset(t.Context()))
 	want := []string{"/api/v1/namespaces/default/services/kubernetes", ipAddressPath + "/10.96.0.1", serviceCIDRPath + "/kubernetes"}
 	if got := slices.Sorted(maps.Keys(o.objects)); !slices.Equal(got, want) {
 		t.Errorf("left: %v, want %v", got, want)
@@ -111,7 +112,7 @@ func TestResetLooksAtServicesOnlyWhereThatIsAll(t *testing.T) {
 	o := newObjectServer()
 	o.add("/api/v1/namespaces/default/services/", "web", "10.96.0.7")
 	o.add(ipAddressPath+"/", "10.96.0.200", "")
-	must(t, o.serve(t, version{31, 0}).reset(t.Context()))
+	fakes.Must(t, o.serve(t, version{31, 0}).reset(t.Context()))
 	if o.deleted != 1 {
 		t.Errorf("%d objects deleted, want the Service", o.deleted)
 	}
@@ -120,7 +121,7 @@ func TestResetLooksAtServicesOnlyWhereThatIsAll(t *testing.T) {
 func TestResetWaitsUntilTheServerCanAllocate(t *testing.T) {
 	o := newObjectServer()
 	o.trials = 2
-	must(t, o.serve(t, version{37, 1}).reset(t.Context()))
+	fakes.Must(t, o.serve(t, version{37, 1}).reset(t.Context()))
 	if o.trials != 0 {
 		t.Errorf("not asked %d times more", o.trials)
 	}

@@ -106,15 +106,6 @@ func newRunDir(parent string) (*runDir, error) {
 // live are the folders that belong to this process.
 var live sync.Map
 
-// Abandon ends the processes of this one's labs and removes their folders. The process is about to end without waiting for those who use them.
-func Abandon() {
-	abandonIsolated()
-	live.Range(func(d, _ any) bool {
-		d.(*runDir).abandon()
-		return true
-	})
-}
-
 func (d *runDir) abandon() {
 	d.mu.Lock() // for good: nothing is started here any more
 	for _, p := range d.rec.Processes {
@@ -248,4 +239,12 @@ func sweepDir(path string) error {
 		return err
 	}
 	return os.RemoveAll(path)
+}
+
+// abandonAll ends the processes of this one's folders and removes them. The process is about to end without waiting for those who use them.
+func abandonAll() {
+	live.Range(func(d, _ any) bool {
+		d.(*runDir).abandon()
+		return true
+	})
 }

@@ -3,6 +3,7 @@ package lab
 import (
 	"encoding/json"
 	"errors"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -16,9 +17,9 @@ func deadIdentity() ProcessIdentity { return ProcessIdentity{os.Getpid(), "never
 func leave(t *testing.T, parent string, r record) string {
 	t.Helper()
 	d, err := newRunDir(parent)
-	must(t, err)
+	fakes.Must(t, err)
 	d.rec = r
-	must(t, d.write())
+	fakes.Must(t, d.write())
 	return d.path
 }
 
@@ -35,7 +36,7 @@ func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 	parent := t.TempDir()
 	child := startForever(t)
 	dir := leave(t, parent, record{Owner: deadIdentity(), Processes: []ProcessIdentity{{child.pid, child.started}}})
-	must(t, sweep(parent))
+	fakes.Must(t, sweep(parent))
 	if exists(t, dir) {
 		t.Error("the folder is still there")
 	}
@@ -53,13 +54,13 @@ func TestSweepLeavesOthersAlone(t *testing.T) {
 		"detached and running":               leave(t, parent, record{Owner: deadIdentity(), Detached: true, Processes: []ProcessIdentity{deadIdentity(), live}}),
 	}
 	unfinished, err := os.MkdirTemp(parent, runDirPrefix)
-	must(t, err)
+	fakes.Must(t, err)
 	kept["being made"] = unfinished
 	kept["of another program"] = filepath.Join(parent, "something")
-	must(t, os.Mkdir(kept["of another program"], 0o755))
+	fakes.Must(t, os.Mkdir(kept["of another program"], 0o755))
 	gone := leave(t, parent, record{Owner: deadIdentity(), Processes: []ProcessIdentity{otherStart}})
 
-	must(t, sweep(parent))
+	fakes.Must(t, sweep(parent))
 	for name, dir := range kept {
 		if !exists(t, dir) {
 			t.Errorf("the folder %s was removed", name)
@@ -76,7 +77,7 @@ func TestSweepLeavesOthersAlone(t *testing.T) {
 func TestSweepRemovesDetachedFoldersWithoutProcesses(t *testing.T) {
 	parent := t.TempDir()
 	dir := leave(t, parent, record{Owner: self(), Detached: true, Processes: []ProcessIdentity{deadIdentity()}})
-	must(t, sweep(parent))
+	fakes.Must(t, sweep(parent))
 	if exists(t, dir) {
 		t.Error("the folder is still there")
 	}
@@ -85,7 +86,7 @@ func TestSweepRemovesDetachedFoldersWithoutProcesses(t *testing.T) {
 func TestSweepReportsADamagedRecord(t *testing.T) {
 	parent := t.TempDir()
 	dir := leave(t, parent, record{Owner: deadIdentity()})
-	must(t, os.WriteFile(filepath.Join(dir, recordFile), []byte("{"), 0o600))
+	fakes.Must(t, os.WriteFile(filepath.Join(dir, recordFile), []byte("{"), 0o600))
 	if err := sweep(parent); err == nil {
 		t.Error("no error")
 	}
@@ -96,15 +97,15 @@ func TestSweepReportsADamagedRecord(t *testing.T) {
 
 func TestRunDirRecordsItsProcesses(t *testing.T) {
 	d, err := newRunDir(t.TempDir())
-	must(t, err)
+	fakes.Must(t, err)
 	read := func() (r record) {
 		b, err := os.ReadFile(d.file(recordFile))
-		must(t, err)
-		must(t, json.Unmarshal(b, &r))
+		fakes.Must(t, err)
+		fakes.Must(t, json.Unmarshal(b, &r))
 		return r
 	}
 	child := startForever(t)
-	must(t, d.add(child))
+	fakes.Must(t, d.add(child))
 	if r := read(); r.Owner != self() || len(r.Processes) != 1 || r.Processes[0].PID != child.pid || !r.Processes[0].alive() {
 		t.Errorf("recorded %+v", r)
 	}
@@ -112,7 +113,7 @@ func TestRunDirRecordsItsProcesses(t *testing.T) {
 	if r := read(); len(r.Processes) != 0 {
 		t.Errorf("recorded %+v", r)
 	}
-	must(t, d.remove())
+	fakes.Must(t, d.remove())
 	if exists(t, d.path) {
 		t.Error("the folder is still there")
 	}

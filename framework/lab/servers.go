@@ -3,10 +3,8 @@ package lab
 import (
 	"context"
 	"fmt"
-	"os"
-	"os/exec"
-	"slices"
-	"strings"
+
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // ServerOptions replace what a lab stores in and serves the API with, and change how it is called. Commands are run by a shell.
@@ -32,12 +30,6 @@ func (b *Binaries) apiServer() (path string, args []string) {
 	return b.Path(APIServer), nil
 }
 
-// systemShell runs the commands of users.
-const systemShell = "/bin/sh"
-
-// shellLine are the arguments with which the shell runs a line of the user's, which may assign variables and hold several commands.
-func shellLine(line string) []string { return []string{"-c", line} }
-
 // reportedVersion asks the API server for its version, for example "v1.37.1".
 func (b *Binaries) reportedVersion(ctx context.Context) (string, error) {
 	path, args := b.apiServer()
@@ -56,43 +48,21 @@ func (b *Binaries) servedVersion(ctx context.Context, want string) (v version, e
 	return releaseOf(path, b.Version, want)
 }
 
-// checkCommands finds commands that cannot be started, before anything is built.
-func checkCommands(o *Options) error {
-	for _, c := range []struct{ what, command string }{
-		{"proxy command", o.Proxy.Command}, {"proxy-ready command", o.Proxy.Ready}, {"node-setup command", o.Proxy.Setup},
-		{"node-teardown command", o.Proxy.Teardown}, {"pod-setup command", o.Proxy.PodSetup}, {"pod-teardown command", o.Proxy.PodTeardown},
-		{"etcd command", o.Servers.EtcdCommand}, {"kube-apiserver command", o.Servers.APIServerCommand},
-	} {
-		if err := startable(c.command); err != nil {
-			return fmt.Errorf("%s: %w", c.what, err)
+// releaseOf reads what a kube-apiserver calls itself.
+func releaseOf(program, reported, want string) (version, error) {
+	parsed, err := spec.ParseVersion(reported)
+	if err != nil {
+		return version{}, fmt.Errorf("%s says that its version is %q, which is none: it was built without version stamps", program, reported)
+	}
+	v := version(parsed)
+	if want != "" {
+		w, err := parseVersion(want)
+		if err != nil {
+			return version{}, err
+		}
+		if w != v {
+			return version{}, fmt.Errorf("%s is Kubernetes %s, not %s as asked for", program, reported, w)
 		}
 	}
-	return nil
-}
-
-// startable returns an error if the first word of a command names no program. What a shell would have to expand first is not judged.
-func startable(command string) error {
-	words := strings.Fields(command)
-	if len(words) == 0 || strings.ContainsAny(words[0], "$`'\"\\={}()<>&|;~*?[!#") {
-		return nil
-	}
-	program := words[0]
-	if _, err := exec.LookPath(program); err == nil || !strings.Contains(program, "/") && onSystemPath(program) {
-		return nil
-	}
-	if info, err := os.Stat(program); err == nil {
-		if info.IsDir() {
-			return fmt.Errorf("%s is a folder: name a program", program)
-		}
-		return fmt.Errorf("%s may not be executed: make it executable (chmod +x)", program)
-	}
-	if shellWords := []string{"if", "for", "while", "until", "case", "exec", "test", "true", "false", ":"}; slices.Contains(shellWords, program) {
-		return nil
-	}
-	return fmt.Errorf("there is no program %s: name one that exists, by its path or by a name in PATH", program)
-}
-
-// fill replaces the placeholders of a command.
-func fill(command string, placeholders ...string) string {
-	return strings.NewReplacer(placeholders...).Replace(command)
+	return v, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 
 	"github.com/service-conformance/conformance/framework/wholefile"
@@ -12,12 +11,6 @@ import (
 
 // serviceCIDRController holds a ServiceCIDR that is being deleted while addresses depend on it.
 const serviceCIDRController = "service-cidr-controller"
-
-// hasServiceCIDRController reports whether kube-controller-manager is there, which a lab without nodes does not build.
-func (b *Binaries) hasServiceCIDRController() bool {
-	info, err := os.Stat(b.Path(ControllerManager))
-	return err == nil && info.Mode().IsRegular()
-}
 
 // startServiceCIDRController runs the controller for this server, and returns once it holds the default ServiceCIDR.
 func (s *apiServer) startServiceCIDRController(ctx context.Context) (_ *process, err error) {

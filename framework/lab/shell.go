@@ -15,12 +15,6 @@ type ShellOptions struct {
 	Name, StateDir string
 }
 
-// outsideName is the place outside of the cluster.
-const outsideName = "outside"
-
-// labVariable names the folder of the lab in the environment of what runs in a shell, by which it is found when the lab goes down.
-const labVariable = "CONFORMANCE_LAB"
-
 // shellEnvironment is the user's, with the programs of the lab, administrators' programs and a kubeconfig that works on the nodes.
 func shellEnvironment(r *Running, place string) []string {
 	var env []string
@@ -35,11 +29,6 @@ func shellEnvironment(r *Running, place string) []string {
 		env = append(env, searchVariable+"="+searchList(namespace))
 	}
 	return append(env, "PATH="+beforeOwnPath(r.Path), "KUBECONFIG="+r.NodesKubeconfig, labVariable+"="+r.Dir, labVariable+"_PLACE="+place)
-}
-
-// searchList are the domains in which a pod looks for short names.
-func searchList(namespace string) string {
-	return strings.Join([]string{namespace + ".svc." + clusterDomain, "svc." + clusterDomain, clusterDomain}, " ")
 }
 
 // searchVariable replaces the search list of resolverFile (resolv.conf(5)).

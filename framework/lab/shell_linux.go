@@ -1,7 +1,6 @@
 package lab
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -9,10 +8,8 @@ import (
 	"os/signal"
 	"path/filepath"
 	"runtime"
-	"strconv"
 	"strings"
 	"syscall"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -80,50 +77,6 @@ func Shell(o ShellOptions) (code int, err error) {
 		return 128 + int(status.Signal()), nil
 	}
 	return state.ExitCode(), nil
-}
-
-// namespaceInode identifies the namespace that a file descriptor holds for as long as it exists.
-func namespaceInode(fd int) (uint64, error) {
-	var s unix.Stat_t
-	if err := unix.Fstat(fd, &s); err != nil {
-		return 0, fmt.Errorf("look at a namespace: %w", err)
-	}
-	return s.Ino, nil
-}
-
-// namespaces opens what is to be entered, in that order: the users and the mounts of the lab's process, and the network of the place.
-func (p *place) namespaces(pid int) (_ []*os.File, err error) {
-	var opened []*os.File
-	defer func() {
-		if err != nil {
-			for _, f := range opened {
-				f.Close()
-			}
-		}
-	}()
-	proc := fmt.Sprintf("/proc/%d/", pid)
-	paths := []string{proc + "ns/mnt", proc + "fd/" + strconv.Itoa(p.Descriptor)}
-	own, err := os.Readlink("/proc/self/ns/user")
-	if err != nil {
-		return nil, err
-	}
-	if theirs, err := os.Readlink(proc + "ns/user"); err != nil {
-		return nil, err
-	} else if theirs != own { // nobody may enter again where he is
-		paths = append([]string{proc + "ns/user"}, paths...)
-	}
-	for _, path := range paths {
-		f, err := os.Open(path)
-		if err != nil {
-			return nil, err
-		}
-		opened = append(opened, f)
-	}
-	inode, err := namespaceInode(int(opened[len(opened)-1].Fd()))
-	if err == nil && inode != p.Inode {
-		err = fmt.Errorf("%s has just gone", p.Name)
-	}
-	return opened, err
 }
 
 // lookPath finds a program on a PATH.
@@ -247,47 +200,4 @@ func (f *insider) fail(step byte, errno syscall.Errno) {
 	for {
 		_, _, _ = syscall.RawSyscall(unix.SYS_EXIT_GROUP, 1, 0, 0)
 	}
-}
-
-// environmentOf is the environment that a process was started with. In the midst of execve it reads as empty for a moment, as it does for good of what has none,
-// and of what has no program: zombies and threads of the kernel.
-func environmentOf(pid int) ([]byte, error) {
-	const looks = 50
-	dir := fmt.Sprintf("/proc/%d", pid)
-	for look := 1; ; look++ {
-		env, err := os.ReadFile(filepath.Join(dir, "environ"))
-		if err != nil || len(env) > 0 || look == looks {
-			return env, err
-		}
-		if _, err := os.Readlink(filepath.Join(dir, "exe")); err != nil {
-			return nil, err
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
-
-// endMarked ends what still runs in the shells of a lab, and what the commands of users have left, whose namespaces it would keep.
-func endMarked(runDir string) error {
-	processes, err := filepath.Glob("/proc/[0-9]*/environ")
-	if err != nil {
-		return err
-	}
-	mark := []byte("\x00" + labVariable + "=" + runDir + "\x00")
-	var errs []error
-	for _, path := range processes {
-		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
-		if err != nil || pid == os.Getpid() {
-			continue
-		}
-		i := ProcessIdentity{PID: pid}
-		if i.Started, err = processStart(pid); err != nil {
-			continue // it has ended
-		}
-		env, err := environmentOf(pid)
-		if err != nil || !bytes.Contains(append([]byte{0}, env...), mark) {
-			continue // it is somebody else's, or runs elsewhere
-		}
-		errs = append(errs, i.end((*os.Process).Kill))
-	}
-	return errors.Join(errs...)
 }

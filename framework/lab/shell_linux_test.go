@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"errors"
 	"fmt"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"io"
 	"net"
 	"os"
@@ -20,8 +21,8 @@ import (
 )
 
 func init() {
-	platformPrograms["holder"] = holder
-	platformPrograms["lab-shell"] = func(args []string) {
+	fakes.Programs["holder"] = holder
+	fakes.Programs["lab-shell"] = func(args []string) {
 		code, err := Shell(ShellOptions{Place: args[0], Command: args[1:], StateDir: os.Getenv("LAB_STATE")})
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
@@ -30,33 +31,33 @@ func init() {
 		os.Exit(code)
 	}
 	// ask sends a line to a backend and prints the answer.
-	platformPrograms["ask"] = func(args []string) {
+	fakes.Programs["ask"] = func(args []string) {
 		c, err := net.Dial("tcp", args[0])
-		check(err)
+		fakes.Check(err)
 		fmt.Fprintln(c, "who")
 		line, err := bufio.NewReader(c).ReadString('\n')
-		check(err)
+		fakes.Check(err)
 		fmt.Print(line)
 	}
 }
 
 // holder is the process of a lab as shells see it: it holds a node and a pod, and writes down where.
 func holder(args []string) {
-	check(PrepareIsolation())
+	fakes.Check(PrepareIsolation(Stay))
 	f, err := network.NewFabric()
-	check(err)
+	fakes.Check(err)
 	n, err := f.AddNode()
-	check(err)
+	fakes.Check(err)
 	p, err := n.AddPod()
-	check(err)
+	fakes.Check(err)
 	var places []place
 	for name, ns := range map[string]*network.Namespace{"node-1": n.Namespace, "default/p": p.Namespace} {
 		inode, err := namespaceInode(ns.Descriptor())
-		check(err)
+		fakes.Check(err)
 		places = append(places, place{Name: name, Descriptor: ns.Descriptor(), Inode: inode})
 	}
 	places = append(places, place{Name: "default/gone", Descriptor: n.Descriptor(), Inode: 1})
-	check(writePlaces(&runDir{path: args[0]}, places))
+	fakes.Check(writePlaces(&runDir{path: args[0]}, places))
 	fmt.Println("holds")
 	_, _ = io.Copy(io.Discard, os.Stdin)
 }
@@ -69,14 +70,14 @@ func hold(t *testing.T) (dir string, r *Running) {
 	}
 	dir = t.TempDir()
 	d, err := newRunDir(t.TempDir())
-	must(t, err)
+	fakes.Must(t, err)
 	cmd := isolated([]string{d.path}, "1")
 	cmd.Args[0], cmd.Stderr, cmd.SysProcAttr.Setpgid = "holder", os.Stderr, true
 	_, err = cmd.StdinPipe()
-	must(t, err)
+	fakes.Must(t, err)
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, onSpawner(cmd.Start))
+	fakes.Must(t, err)
+	fakes.Must(t, onSpawner(cmd.Start))
 	t.Cleanup(func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait() // it was killed
@@ -85,12 +86,12 @@ func hold(t *testing.T) (dir string, r *Running) {
 		t.Fatalf("%q, %v", line, err)
 	}
 	started, err := processStart(cmd.Process.Pid)
-	must(t, err)
+	fakes.Must(t, err)
 	r = &Running{
 		URL: "https://127.0.0.1:1", Dir: d.path, Kubeconfig: d.file("kubeconfig"), Path: systemPath, NodesKubeconfig: "/nodes",
 		Servers: []ProcessIdentity{{cmd.Process.Pid, started}}, Nodes: []candidate.Node{{Name: "node-1"}},
 	}
-	must(t, state{dir, DefaultName}.write(r))
+	fakes.Must(t, state{dir, DefaultName}.write(r))
 	return dir, r
 }
 
@@ -109,7 +110,7 @@ func shell(t *testing.T, dir string, args ...string) (stdout, stderr string, cod
 
 func shellCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), filepath.Join(installFakes(t, "lab-shell"), "lab-shell"), args...)
+	cmd := exec.CommandContext(t.Context(), filepath.Join(fakes.Install(t, "lab-shell"), "lab-shell"), args...)
 	cmd.Env = append(os.Environ(), "LAB_STATE="+dir, "SHELL=/bin/sh", "ISOLATED=")
 	return cmd
 }
@@ -117,9 +118,9 @@ func shellCommand(t *testing.T, dir string, args ...string) *exec.Cmd {
 func TestAShellRunsInItsPlace(t *testing.T) {
 	dir, r := hold(t)
 	places, err := readPlaces(r.Dir)
-	must(t, err)
+	fakes.Must(t, err)
 	cwd, err := os.Getwd()
-	must(t, err)
+	fakes.Must(t, err)
 	for _, p := range places[:2] {
 		out, errs, code := shell(t, dir, strings.TrimPrefix(p.Name, "default/"), "sh", "-c", "readlink /proc/self/ns/net; id -u; pwd; echo $CONFORMANCE_LAB_PLACE $KUBECONFIG; exit 7")
 		want := fmt.Sprintf("net:[%d]\n0\n%s\n%s /nodes\n", p.Inode, cwd, p.Name)
@@ -128,7 +129,7 @@ func TestAShellRunsInItsPlace(t *testing.T) {
 		}
 	}
 	holderMounts, err := os.Readlink(fmt.Sprintf("/proc/%d/ns/mnt", r.Servers[0].PID))
-	must(t, err)
+	fakes.Must(t, err)
 	if out, errs, code := shell(t, dir, "node-1", "readlink", "/proc/self/ns/mnt"); out != holderMounts+"\n" || code != 0 {
 		t.Errorf("mounts %q, exit code %d, %s; want %s", out, code, errs, holderMounts)
 	}
@@ -158,7 +159,7 @@ func TestAShellThatCannotBeOpenedSaysWhy(t *testing.T) {
 		}
 	}
 	r.Nodes, r.WithoutNodes = nil, "none were asked for"
-	must(t, state{dir, DefaultName}.write(r))
+	fakes.Must(t, state{dir, DefaultName}.write(r))
 	if _, errs, code := shell(t, dir, "node-1"); code != 64 || !strings.Contains(errs, "none were asked for") {
 		t.Errorf("exit code %d, %s", code, errs)
 	}
@@ -170,17 +171,17 @@ func TestAShellThatCannotBeOpenedSaysWhy(t *testing.T) {
 // A process that starts its program over and over is in the midst of execve for much of its time.
 func TestEnvironmentOfAProcessThatIsBeingStarted(t *testing.T) {
 	program := filepath.Join(t.TempDir(), "again")
-	must(t, os.WriteFile(program, []byte("#!/bin/sh\nexec \"$0\"\n"), 0o700))
+	fakes.Must(t, os.WriteFile(program, []byte("#!/bin/sh\nexec \"$0\"\n"), 0o700))
 	cmd := exec.CommandContext(t.Context(), program)
 	cmd.Env = []string{"MARK=there"}
-	must(t, cmd.Start())
+	fakes.Must(t, cmd.Start())
 	defer func() {
 		_ = cmd.Process.Kill()
 		_ = cmd.Wait()
 	}()
 	for look := range 500 {
 		env, err := environmentOf(cmd.Process.Pid)
-		must(t, err)
+		fakes.Must(t, err)
 		if !strings.Contains(string(env), "MARK=there") {
 			t.Fatalf("look %d: %q", look, env)
 		}
@@ -200,7 +201,7 @@ func TestDownEndsWhatRunsInShells(t *testing.T) {
 		t.Fatalf("what was left in the shell does not run: %v", err)
 	}
 	_, err := Down(t.Context(), dir, "")
-	must(t, err)
+	fakes.Must(t, err)
 	if _, err := processStart(pid); err == nil {
 		t.Error("it still runs")
 	}
@@ -208,7 +209,7 @@ func TestDownEndsWhatRunsInShells(t *testing.T) {
 		t.Error("the folder is still there")
 	}
 	links, err := filepath.Glob("/proc/[0-9]*/ns/net")
-	must(t, err)
+	fakes.Must(t, err)
 	for _, link := range links {
 		if now, _ := os.Readlink(link); now == namespace {
 			t.Errorf("%s is still in the pod", link)

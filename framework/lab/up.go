@@ -13,8 +13,6 @@ import (
 	"regexp"
 	"strings"
 
-	"sigs.k8s.io/yaml"
-
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/certificates"
 	"github.com/service-conformance/conformance/framework/scratch"
@@ -253,14 +251,6 @@ func startDetached(ctx context.Context, at state, kubeconfig string, v version, 
 	return run, writeKubeconfig(run, s.client.access)
 }
 
-// list has the ranges as text.
-func (r ranges) list() (out []string) {
-	for _, p := range r.serviceCIDRs() {
-		out = append(out, p.String())
-	}
-	return out
-}
-
 func writeKubeconfig(run *Running, a candidate.Access) error {
 	content, err := Kubeconfig(a)
 	if err != nil {
@@ -423,18 +413,4 @@ func (s state) read() (*Running, error) {
 		return nil, fmt.Errorf("the state of the lab %q, %s, is damaged: end its kube-apiserver and etcd by hand and remove that file: %w", s.name, s.file(), err)
 	}
 	return &r, nil
-}
-
-// Kubeconfig makes a kubeconfig that reaches an API server. It needs no other file.
-func Kubeconfig(a candidate.Access) ([]byte, error) {
-	const name = "conformance-lab"
-	type named map[string]any
-	return yaml.Marshal(map[string]any{
-		"apiVersion":      "v1",
-		"kind":            "Config",
-		"current-context": name,
-		"clusters":        []named{{"name": name, "cluster": named{"server": a.URL, "certificate-authority-data": a.CA}}},
-		"users":           []named{{"name": name, "user": named{"token": a.Token}}},
-		"contexts":        []named{{"name": name, "context": named{"cluster": name, "user": name}}},
-	})
 }

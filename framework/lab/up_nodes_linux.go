@@ -23,9 +23,6 @@ import (
 // A lab with nodes that stays is a process of this program in namespaces of its own, which runs everything and ends with nothing but a signal. Up
 // starts it, with a listener of the machine's own network namespace, by which the API server is reached from outside.
 
-// isolatedStay is the value of isolatedVariable in the process that stays.
-const isolatedStay = "stay"
-
 // stayJob is what the process that stays reads first.
 type stayJob struct {
 	Version, BinDir, CacheDir string
@@ -158,8 +155,8 @@ func endInTime(p *os.Process, wait func() error) {
 	_ = wait() // it was told to end
 }
 
-// stay is the process that stays: it starts the lab, and runs it until a signal ends it. It returns the exit code.
-func stay(prepared error) int {
+// Stay is the process that stays: it starts the lab, and runs it until a signal ends it. It returns the exit code.
+func Stay(prepared error) (code int) {
 	ctx, cancel := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer cancel()
 	signal.Notify(make(chan os.Signal, 1), syscall.SIGPIPE) // else what cannot be said any more ends this process, before it has cleaned up
@@ -215,7 +212,7 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *Lab, error) {
 		return nil, l, err
 	}
 	w := l.world
-	if err := errors.Join(w.makeClientsNamespace(ctx), w.giveDNS(ctx), startKubelets(w), startPodAgent(ctx, w), startControl(w), w.alive()); err != nil {
+	if err := errors.Join(w.makeClientsNamespace(ctx), w.giveDNS(ctx), startKubelets(w), startPodAgent(ctx, w), startControl(l), w.alive()); err != nil {
 		return nil, l, err
 	}
 	listener, err := net.FileListener(os.NewFile(stayListener, "listener"))

@@ -2,21 +2,21 @@ package lab
 
 import (
 	"context"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
 
 func init() {
-	platformPrograms["lab-up"] = func(args []string) {
-		check(PrepareIsolation()) // it starts itself again
+	fakes.Programs["lab-up"] = func(args []string) {
+		fakes.Check(PrepareIsolation(Stay)) // it starts itself again
 		_, err := Up(context.Background(), UpOptions{
 			Options: Options{BinDir: args[0], Proxy: ProxyOptions{Command: "sleep 1000"}}, StateDir: args[1], Nodes: 2,
 		})
-		check(err)
+		fakes.Check(err)
 	}
 }
 
@@ -26,7 +26,7 @@ func upNodesOptions(t *testing.T) UpOptions {
 	if err := isolationWorks(); err != nil {
 		t.Fatalf("the test needs a machine that lets this user make network namespaces: %v", err)
 	}
-	programs := installFakes(t, "etcd", "kube-apiserver", "kube-controller-manager")
+	programs := fakes.Install(t, "etcd", "kube-apiserver", "kube-controller-manager")
 	o := upOptions(t)
 	o.BinDir, o.Nodes, o.Proxy = programs, 2, ProxyOptions{Command: "sleep 1000"}
 	return o
@@ -47,7 +47,7 @@ func TestAnInterruptedUpLeavesNothing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
 		defer cancel()
-		until(t, "the lab begins to start", begun)
+		fakes.Until(t, "the lab begins to start", begun)
 	}()
 	if r, err := Up(ctx, o); err == nil {
 		t.Errorf("up after an interrupt: %+v", r)
@@ -61,27 +61,15 @@ func begun() bool {
 	return len(found) > 0
 }
 
-// until waits for something to become true; the test's own time limit ends the wait.
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for !holds() {
-		select {
-		case <-t.Context().Done():
-			t.Fatalf("%s: %v", what, context.Cause(t.Context()))
-		case <-time.After(50 * time.Millisecond):
-		}
-	}
-}
-
 func TestAnUpThatIsKilledLeavesNothing(t *testing.T) {
 	o := upNodesOptions(t)
 	t.Setenv("FAKE_APISERVER", "hang")
-	cmd := exec.Command(filepath.Join(installFakes(t, "lab-up"), "lab-up"), o.BinDir, o.StateDir)
-	must(t, cmd.Start())
-	until(t, "the lab begins to start", begun)
-	must(t, cmd.Process.Kill())
+	cmd := exec.Command(filepath.Join(fakes.Install(t, "lab-up"), "lab-up"), o.BinDir, o.StateDir)
+	fakes.Must(t, cmd.Start())
+	fakes.Until(t, "the lab begins to start", begun)
+	fakes.Must(t, cmd.Process.Kill())
 	_ = cmd.Wait() // it was killed
-	until(t, "what was started cleans up", func() bool {
+	fakes.Until(t, "what was started cleans up", func() bool {
 		left, _ := filepath.Glob(filepath.Join(os.TempDir(), runDirPrefix+"*"))
 		return len(left) == 0
 	})

@@ -5,6 +5,7 @@ package lab
 import (
 	"context"
 	"encoding/json"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"net"
 	"os"
 	"os/exec"
@@ -24,17 +25,17 @@ import (
 func TestALabWithNodesStays(t *testing.T) {
 	o := UpOptions{Options: Options{Version: os.Getenv("KUBERNETES_VERSION")}, StateDir: t.TempDir(), Nodes: 2}
 	r, err := Up(t.Context(), o)
-	must(t, err)
+	fakes.Must(t, err)
 	t.Cleanup(func() {
 		_, err := Down(context.Background(), o.StateDir, "")
-		must(t, err)
+		fakes.Must(t, err)
 	})
 	if len(r.Nodes) != 2 || r.WithoutNodes != "" {
 		t.Fatalf("%+v", r)
 	}
 	access := accessOf(t, r.Kubeconfig)
 	api, err := kubernetes.NewForConfig(&rest.Config{Host: access.URL, BearerToken: access.Token, TLSClientConfig: rest.TLSClientConfig{CAData: access.CA}})
-	must(t, err)
+	fakes.Must(t, err)
 
 	pods := api.CoreV1().Pods("default")
 	for _, name := range []string{"a", "b"} {
@@ -42,12 +43,12 @@ func TestALabWithNodesStays(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": "web"}},
 			Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "c", Image: "none", Ports: []corev1.ContainerPort{{ContainerPort: 9000}}}}},
 		}, metav1.CreateOptions{})
-		must(t, err)
+		fakes.Must(t, err)
 	}
 	nodes := map[string]string{} // by pod
-	until(t, "both pods run", func() bool {
+	fakes.Until(t, "both pods run", func() bool {
 		list, err := pods.List(t.Context(), metav1.ListOptions{})
-		must(t, err)
+		fakes.Must(t, err)
 		for _, p := range list.Items {
 			if p.Status.Phase == corev1.PodRunning && p.Status.PodIP != "" {
 				nodes[p.Name] = p.Spec.NodeName
@@ -62,12 +63,12 @@ func TestALabWithNodesStays(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "web"},
 		Spec:       corev1.ServiceSpec{Selector: map[string]string{"app": "web"}, Ports: []corev1.ServicePort{{Port: 80, TargetPort: intstr.FromInt32(9000)}}},
 	}, metav1.CreateOptions{})
-	must(t, err)
+	fakes.Must(t, err)
 
-	ask := filepath.Join(installFakes(t, "ask"), "ask")
+	ask := filepath.Join(fakes.Install(t, "ask"), "ask")
 	answers := map[string]bool{}
 	for _, from := range []string{"node-1", "node-2", "default/a"} {
-		until(t, "both pods answer "+from, func() bool {
+		fakes.Until(t, "both pods answer "+from, func() bool {
 			out, _, code := shell(t, o.StateDir, from, ask, net.JoinHostPort(svc.Spec.ClusterIP, "80"))
 			var answer struct{ Pod string }
 			if code == 0 && json.Unmarshal([]byte(out), &answer) == nil {
@@ -78,15 +79,15 @@ func TestALabWithNodesStays(t *testing.T) {
 	}
 
 	grace := int64(1)
-	must(t, pods.Delete(t.Context(), "b", metav1.DeleteOptions{GracePeriodSeconds: &grace}))
-	until(t, "the deleted pod is gone", func() bool {
+	fakes.Must(t, pods.Delete(t.Context(), "b", metav1.DeleteOptions{GracePeriodSeconds: &grace}))
+	fakes.Until(t, "the deleted pod is gone", func() bool {
 		_, _, code := shell(t, o.StateDir, "b", "true")
 		return code == 64
 	})
 
 	// A crash takes everything with it but files, and those go with the next start.
-	must(t, syscall.Kill(r.Servers[0].PID, syscall.SIGKILL))
-	until(t, "all servers have ended", func() bool {
+	fakes.Must(t, syscall.Kill(r.Servers[0].PID, syscall.SIGKILL))
+	fakes.Until(t, "all servers have ended", func() bool {
 		out, _ := exec.Command("pgrep", "-f", r.Dir).Output() // that none is found is an error
 		return strings.TrimSpace(string(out)) == ""
 	})
@@ -94,7 +95,7 @@ func TestALabWithNodesStays(t *testing.T) {
 		t.Errorf("status after a crash: %+v, %v", running, err)
 	}
 	second, err := Up(t.Context(), o)
-	must(t, err)
+	fakes.Must(t, err)
 	if exists(t, r.Dir) {
 		t.Error("the folder of the lab that crashed is still there")
 	}
@@ -102,7 +103,7 @@ func TestALabWithNodesStays(t *testing.T) {
 		t.Errorf("a shell in the second lab: %s%s, exit code %d", out, errs, code)
 	}
 	_, err = Down(t.Context(), o.StateDir, "")
-	must(t, err)
+	fakes.Must(t, err)
 	for _, p := range second.Servers {
 		if p.alive() {
 			t.Errorf("process %d still runs", p.PID)

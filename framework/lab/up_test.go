@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"errors"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,9 +17,9 @@ import (
 // upOptions are for a control plane of fakes, with folders of its own; the control plane is taken down at the end.
 func upOptions(t *testing.T) UpOptions {
 	t.Helper()
-	programs := installFakes(t, "etcd", "kube-apiserver") // before temporary files go elsewhere
+	programs := fakes.Install(t, "etcd", "kube-apiserver") // before temporary files go elsewhere
 	tmp, err := os.MkdirTemp("", "lab-")
-	must(t, err)
+	fakes.Must(t, err)
 	t.Setenv("TMPDIR", tmp)
 	t.Setenv("TMP", tmp)
 	o := UpOptions{Options: Options{BinDir: programs}, StateDir: filepath.Join(tmp, "state")}
@@ -39,19 +40,19 @@ func TestUpAndDown(t *testing.T) {
 	o.Kubeconfig = filepath.Join(t.TempDir(), "kubeconfig")
 	o.Request = candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/24"), NodePorts: "31000-31100"}
 	r, err := Up(t.Context(), o)
-	must(t, err)
+	fakes.Must(t, err)
 	if r.Version != DefaultVersion || r.Kubeconfig != o.Kubeconfig || r.NodePorts != "31000-31100" || len(r.ServiceCIDRs) != 1 || len(r.Servers) != 2 {
 		t.Errorf("%+v", r)
 	}
 	info, err := os.Stat(r.Kubeconfig)
-	must(t, err)
-	if !onWindows() && info.Mode().Perm() != 0o600 {
+	fakes.Must(t, err)
+	if !fakes.OnWindows() && info.Mode().Perm() != 0o600 {
 		t.Errorf("the kubeconfig has mode %v", info.Mode())
 	}
 	c, err := newClient(accessOf(t, r.Kubeconfig))
-	must(t, err)
+	fakes.Must(t, err)
 	defer c.close()
-	must(t, c.get(t.Context(), kubernetesServicePath, nil))
+	fakes.Must(t, c.get(t.Context(), kubernetesServicePath, nil))
 
 	if running, err := Status(o.StateDir, ""); err != nil || running == nil || running.URL != r.URL {
 		t.Errorf("status: %+v, %v", running, err)
@@ -60,9 +61,9 @@ func TestUpAndDown(t *testing.T) {
 	if _, err := Up(t.Context(), o); !errors.As(err, &already) || !strings.Contains(err.Error(), r.Kubeconfig) {
 		t.Errorf("a second one: %v", err)
 	}
-	must(t, c.get(t.Context(), kubernetesServicePath, nil)) // the first one still runs
-	must(t, sweep(os.TempDir()))
-	must(t, c.get(t.Context(), kubernetesServicePath, nil)) // and other labs let it run
+	fakes.Must(t, c.get(t.Context(), kubernetesServicePath, nil)) // the first one still runs
+	fakes.Must(t, sweep(os.TempDir()))
+	fakes.Must(t, c.get(t.Context(), kubernetesServicePath, nil)) // and other labs let it run
 
 	down, err := Down(t.Context(), o.StateDir, "")
 	if err != nil || down == nil || down.URL != r.URL {
@@ -106,8 +107,8 @@ func accessOf(t *testing.T, path string) candidate.Access {
 		}
 	}
 	b, err := os.ReadFile(path)
-	must(t, err)
-	must(t, yaml.Unmarshal(b, &k))
+	fakes.Must(t, err)
+	fakes.Must(t, yaml.Unmarshal(b, &k))
 	if len(k.Contexts) != 1 || k.Contexts[0].Name != k.CurrentContext || k.Contexts[0].Context.Cluster != k.Clusters[0].Name || k.Contexts[0].Context.User != k.Users[0].Name {
 		t.Fatalf("the parts of the kubeconfig do not fit together:\n%s", b)
 	}
@@ -117,10 +118,10 @@ func accessOf(t *testing.T, path string) candidate.Access {
 func TestUpReplacesOneThatDied(t *testing.T) {
 	o := upOptions(t)
 	first, err := Up(t.Context(), o)
-	must(t, err)
-	must(t, first.Servers[1].kill())
+	fakes.Must(t, err)
+	fakes.Must(t, first.Servers[1].kill())
 	second, err := Up(t.Context(), o)
-	must(t, err)
+	fakes.Must(t, err)
 	if exists(t, first.Dir) || first.Servers[0].alive() {
 		t.Error("what was left of the first one is still there")
 	}
@@ -132,7 +133,7 @@ func TestUpReplacesOneThatDied(t *testing.T) {
 func TestUpLeavesForeignFilesAlone(t *testing.T) {
 	o := upOptions(t)
 	o.Kubeconfig = filepath.Join(t.TempDir(), "config")
-	must(t, os.WriteFile(o.Kubeconfig, []byte("mine"), 0o600))
+	fakes.Must(t, os.WriteFile(o.Kubeconfig, []byte("mine"), 0o600))
 	if _, err := Up(t.Context(), o); err == nil || !strings.Contains(err.Error(), o.Kubeconfig) {
 		t.Errorf("error %v", err)
 	}
@@ -145,8 +146,8 @@ func TestDownLeavesAChangedKubeconfig(t *testing.T) {
 	o := upOptions(t)
 	o.Kubeconfig = filepath.Join(t.TempDir(), "config")
 	_, err := Up(t.Context(), o)
-	must(t, err)
-	must(t, os.WriteFile(o.Kubeconfig, []byte("now of another cluster"), 0o600))
+	fakes.Must(t, err)
+	fakes.Must(t, os.WriteFile(o.Kubeconfig, []byte("now of another cluster"), 0o600))
 	if _, err := Down(t.Context(), o.StateDir, ""); err != nil {
 		t.Error(err)
 	}
@@ -173,16 +174,16 @@ func TestAFailedUpLeavesNothing(t *testing.T) {
 func TestLabsOfTwoNamesRunSideBySide(t *testing.T) {
 	o := upOptions(t)
 	first, err := Up(t.Context(), o)
-	must(t, err)
+	fakes.Must(t, err)
 	o.Name = "second-1"
 	second, err := Up(t.Context(), o)
-	must(t, err)
+	fakes.Must(t, err)
 	t.Cleanup(func() {
 		_, err := Down(context.Background(), o.StateDir, o.Name)
-		must(t, err)
+		fakes.Must(t, err)
 	})
 	up, err := List(o.StateDir)
-	must(t, err)
+	fakes.Must(t, err)
 	if len(up) != 2 || up[0].Name != DefaultName || up[1].Name != o.Name || up[0].URL == up[1].URL {
 		t.Errorf("list: %+v", up)
 	}
@@ -191,7 +192,7 @@ func TestLabsOfTwoNamesRunSideBySide(t *testing.T) {
 		t.Errorf("the same name again: %v", err)
 	}
 	down, err := Down(t.Context(), o.StateDir, o.Name)
-	must(t, err)
+	fakes.Must(t, err)
 	if down == nil || down.URL != second.URL || second.alive() {
 		t.Errorf("down: %+v", down)
 	}
@@ -219,9 +220,9 @@ func TestNamesOfLabsAreChecked(t *testing.T) {
 func TestADamagedStateIsReported(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, DefaultName+stateSuffix)
-	must(t, os.WriteFile(path, []byte("{"), 0o600))
+	fakes.Must(t, os.WriteFile(path, []byte("{"), 0o600))
 	if _, err := Status(dir, ""); err == nil || !strings.Contains(err.Error(), path) {
 		t.Errorf("error %v", err)
 	}
-	must(t, os.Remove(path))
+	fakes.Must(t, os.Remove(path))
 }

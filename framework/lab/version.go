@@ -67,3 +67,7 @@ func (v version) stamps() string {
 	}
 	return b.String()
 }
+
+// servesServicesOnly reports whether API servers of this version start sooner that way: those of 1.37 do, while a run on 1.31 took half as long again; the
+// versions between were not tried.
+func (v version) servesServicesOnly() bool { return v.Minor >= 37 }

@@ -1,0 +1,60 @@
+package lab
+
+import (
+	"context"
+	"debug/buildinfo"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// cachedOrBuilt returns the components, which it builds unless they were built or fetched before.
+func cachedOrBuilt(ctx context.Context, o BuildOptions) (*Binaries, error) {
+	v, err := parseVersion(o.Version)
+	if err != nil {
+		return nil, err
+	}
+	if o.CacheDir == "" {
+		if o.CacheDir, err = DefaultCacheDir(); err != nil {
+			return nil, err
+		}
+	}
+	if b, err := lookUpFetched(o.CacheDir, v, o.Components); err == nil {
+		return b, nil
+	}
+	return Build(ctx, o)
+}
+
+// binariesIn takes the programs from a folder that the user names and checks that they run and are of the version
+// that is asked for, if one is.
+func binariesIn(ctx context.Context, dir, want string, components []Component, servers ServerOptions) (version, *Binaries, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return version{}, nil, err
+	}
+	b := &Binaries{Dir: dir, servers: servers}
+	var missing []string
+	for _, c := range components {
+		if info, err := os.Stat(b.Path(c)); err != nil || !info.Mode().IsRegular() {
+			missing = append(missing, binaryName(c))
+		}
+	}
+	if len(missing) > 0 {
+		return version{}, nil, fmt.Errorf("the folder %s has no program %s: put it there, or name no folder to have everything built", dir, strings.Join(missing, ", nor "))
+	}
+	v, err := b.servedVersion(ctx, want)
+	if err != nil {
+		return version{}, nil, err
+	}
+	if servers.EtcdCommand != "" {
+		return v, b, nil
+	}
+	if b.EtcdVersion, err = etcdSays(ctx, b.Path(Etcd)); err != nil {
+		return version{}, nil, err
+	}
+	if info, err := buildinfo.ReadFile(b.Path(APIServer)); err == nil && servers.APIServerCommand == "" {
+		b.GoVersion = info.GoVersion
+	}
+	return v, b, nil
+}
