@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/clusterrun"
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/isolation"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/scratch"
 )
@@ -188,7 +188,7 @@ func (i *interruption) atOnce() {
 // quit ends the program without waiting for anything, and removes what it has on disk, but what the next start needs to remove the rest. Other processes of its own end with it.
 func quit(code int) {
 	time.AfterFunc(passedOnWithin, func() { os.Exit(code) })
-	lab.Abandon()
+	isolation.Abandon()
 	scratch.Abandon()
 	os.Exit(code)
 }

@@ -14,6 +14,10 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/dataplane"
+	"github.com/service-conformance/conformance/framework/lab/isolation"
+	"github.com/service-conformance/conformance/framework/lab/programs"
+	"github.com/service-conformance/conformance/framework/lab/standing"
 	"github.com/service-conformance/conformance/framework/report"
 )
 
@@ -29,14 +33,14 @@ func newLab() *cobra.Command {
 }
 
 func newLabBuild() *cobra.Command {
-	version := lab.DefaultVersion
+	version := programs.DefaultVersion
 	cmd := &cobra.Command{
 		Use:   "build",
 		Short: "build all programs of the lab from Go modules into the cache",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			shown := newBuildProgress(cmd.OutOrStdout())
-			b, err := lab.Build(cmd.Context(), lab.BuildOptions{Version: version, Components: (&lab.Options{DataPlane: true}).Components(), Progress: shown.show})
+			b, err := programs.Build(cmd.Context(), programs.BuildOptions{Version: version, Components: (&lab.Options{DataPlane: true}).Components(), Progress: shown.show})
 			shown.end()
 			if err != nil {
 				return labError(cmd.Context(), err)
@@ -56,12 +60,12 @@ func newLabDown() *cobra.Command {
 		Short: "stop a lab that is up and remove every trace of it",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			running, err := lab.Down(cmd.Context(), "", name)
+			running, err := standing.Down(cmd.Context(), "", name)
 			if err != nil {
 				return labError(cmd.Context(), err)
 			}
 			if running == nil {
-				fmt.Fprintf(cmd.OutOrStdout(), "%v\n", lab.NotUp("", name))
+				fmt.Fprintf(cmd.OutOrStdout(), "%v\n", standing.NotUp("", name))
 				return nil
 			}
 			fmt.Fprintf(cmd.OutOrStdout(), "the lab %q (Kubernetes %s at %s) is down\n", running.Name, running.Version, running.URL)
@@ -78,7 +82,7 @@ func newLabList() *cobra.Command {
 		Short: "list the labs that are up, and which of their programs have ended",
 		Args:  noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			up, err := lab.List("")
+			up, err := standing.List("")
 			if err != nil {
 				return usage("%w", err)
 			}
@@ -111,7 +115,7 @@ func newLabList() *cobra.Command {
 
 // registerLabName adds the flag that names a lab.
 func registerLabName(cmd *cobra.Command, name *string) {
-	cmd.Flags().StringVar(name, "name", lab.DefaultName, "name of the lab; labs of several names can be up at the same time")
+	cmd.Flags().StringVar(name, "name", standing.DefaultName, "name of the lab; labs of several names can be up at the same time")
 }
 
 // noTraffic refuses a run: checks of traffic that were asked for and cannot be made are no pass of the rest.
@@ -136,7 +140,7 @@ func openLab(ctx context.Context, out io.Writer, o lab.Options) (candidate.Candi
 }
 
 // keepLogs keeps the logs of programs that are none of the lab's own, and of those that ended by themselves, and returns the latter.
-func keepLogs(out io.Writer, l programs, folder string) (ended []report.EndedProgram) {
+func keepLogs(out io.Writer, l runsPrograms, folder string) (ended []report.EndedProgram) {
 	logs, err := l.KeepLogs(folder)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance: keeping the logs:", err)
@@ -154,10 +158,10 @@ func keepLogs(out io.Writer, l programs, folder string) (ended []report.EndedPro
 
 // isolate runs this program anew in namespaces of its own, unless it runs there already. It reports whether it did, and returns what the other process ends with. The programs are built before: in the namespaces there is no network.
 func isolate(ctx context.Context, out io.Writer, o lab.Options) (done bool, err error) {
-	if lab.Isolated() {
+	if isolation.Isolated() {
 		return false, nil
 	}
-	if err := lab.NodesWork(o.Proxy); err != nil { // what a build of minutes would not help
+	if err := dataplane.NodesWork(o.Proxy); err != nil { // what a build of minutes would not help
 		return false, noTraffic(err)
 	}
 	shown := newBuildProgress(out)
@@ -167,15 +171,15 @@ func isolate(ctx context.Context, out io.Writer, o lab.Options) (done bool, err 
 	if err != nil {
 		return false, labError(ctx, err)
 	}
-	if lab.NeedsGuest(o.Proxy.Mode) {
+	if isolation.NeedsGuest(o.Proxy.Mode) {
 		fmt.Fprintln(out, "this machine's kernel has no IPVS: the lab boots itself in user-mode-linux, where everything takes many times as long")
-		code, err := passingSignals(ctx, lab.RunInGuest)
+		code, err := passingSignals(ctx, isolation.RunInGuest)
 		if err != nil {
 			return false, labError(ctx, err)
 		}
 		return true, &exitError{code: code}
 	}
-	code, err := passingSignals(ctx, lab.Isolate)
+	code, err := passingSignals(ctx, isolation.Isolate)
 	if err != nil {
 		if e := interrupted(ctx, err); e != nil {
 			return false, e

@@ -10,20 +10,22 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/isolation"
+	"github.com/service-conformance/conformance/framework/lab/standing"
 )
 
-// programs is a candidate that can tell of the programs that it runs.
-type programs interface {
+// runsPrograms is a candidate that can tell of the programs that it runs.
+type runsPrograms interface {
 	OnEnd(func(lab.Log))
 	KeepLogs(folder string) ([]lab.Log, error)
 }
 
 // enterLab runs this program anew in the network of a lab that is up, unless it runs there already. It reports whether it did, and returns what the other process ends with.
 func enterLab(ctx context.Context, name string) (done bool, err error) {
-	if lab.Entered() {
+	if isolation.Entered() {
 		return false, nil
 	}
-	code, err := passingSignals(ctx, func(signals <-chan os.Signal) (int, error) { return lab.Enter("", name, signals) })
+	code, err := passingSignals(ctx, func(signals <-chan os.Signal) (int, error) { return standing.Enter("", name, signals) })
 	if err != nil {
 		return false, labError(ctx, err)
 	}
@@ -32,7 +34,7 @@ func enterLab(ctx context.Context, name string) (done bool, err error) {
 
 // attachLab makes a candidate of the lab that this process has entered.
 func attachLab(ctx context.Context) (candidate.Candidate, error) {
-	a, err := lab.Attach(ctx)
+	a, err := standing.Attach(ctx)
 	if err != nil {
 		return nil, labError(ctx, err)
 	}
@@ -66,7 +68,7 @@ stays meanwhile, as after a crash. Pods, Services and the API server go on. Use 
 func restartProxies(ctx context.Context, out io.Writer, name string, nodes []string) error {
 	errs := make(chan error, len(nodes))
 	for _, node := range nodes {
-		go func() { errs <- lab.RestartProxy(ctx, "", name, node) }()
+		go func() { errs <- standing.RestartProxy(ctx, "", name, node) }()
 	}
 	var first error
 	for range nodes {

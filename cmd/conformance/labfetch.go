@@ -12,12 +12,12 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/service-conformance/conformance/framework/lab"
 	"github.com/service-conformance/conformance/framework/lab/download"
+	"github.com/service-conformance/conformance/framework/lab/programs"
 )
 
 func newLabFetch() *cobra.Command {
-	var o lab.FetchOptions
+	var o programs.FetchOptions
 	var mirrors []string
 	var sums string
 	cmd := &cobra.Command{
@@ -35,7 +35,7 @@ Without it, checks of what makes load balancers do not apply.`,
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			var err error
-			if o.Sources, err = lab.ParseSources(mirrors); err != nil {
+			if o.Sources, err = programs.ParseSources(mirrors); err != nil {
 				return usage("--from: %w", err)
 			}
 			if sums != "" {
@@ -50,7 +50,7 @@ Without it, checks of what makes load balancers do not apply.`,
 			out := cmd.OutOrStdout()
 			shown := &fetchProgress{out: out, terminal: isTerminal(out), start: time.Now()}
 			o.Say, o.Progress = shown.say, shown.show
-			got, err := lab.Fetch(cmd.Context(), o)
+			got, err := programs.Fetch(cmd.Context(), o)
 			shown.end()
 			if err != nil {
 				if e := interrupted(cmd.Context(), err); e != nil {
@@ -63,7 +63,7 @@ Without it, checks of what makes load balancers do not apply.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version")
+	flags.StringVar(&o.Version, "kubernetes-version", programs.DefaultVersion, "Kubernetes version")
 	flags.StringVar(&o.EtcdVersion, "etcd-version", "", "etcd version (default: the one that fits the Kubernetes version)")
 	flags.StringArrayVar(&mirrors, "from", nil, "address of a mirror of dl.k8s.io and github.com, with the same paths; HOST=URL is a mirror of one of them")
 	flags.StringVar(&sums, "sha256-file", "", "file with the checksums of all files, as sha256sum writes it (default: those that the projects publish)")
@@ -71,7 +71,7 @@ Without it, checks of what makes load balancers do not apply.`,
 }
 
 // describeFetched says what is there now, and what is not.
-func describeFetched(out io.Writer, got *lab.Fetched) {
+func describeFetched(out io.Writer, got *programs.Fetched) {
 	if len(got.New) == 0 {
 		fmt.Fprintln(out, "nothing to fetch: all is there already")
 	}

@@ -22,7 +22,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/programs"
 	"github.com/service-conformance/conformance/framework/report"
 )
 
@@ -43,7 +43,7 @@ func newReleases(t *testing.T) *releases {
 		return append([]byte("#!/bin/sh\necho '"+says+"'\nexit\n"), bytes.Repeat([]byte("#"), 1<<20)...)
 	}
 	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kube-proxy"} {
-		r.files[name] = program("Kubernetes " + lab.DefaultVersion)
+		r.files[name] = program("Kubernetes " + programs.DefaultVersion)
 	}
 	etcd := "etcd-v3.7.0-linux-" + runtime.GOARCH
 	for name, member := range map[string]string{etcd + ".tar.gz": etcd + "/etcd", "coredns_1.14.6_linux_" + runtime.GOARCH + ".tgz": "coredns"} {
@@ -127,7 +127,7 @@ func TestLabFetchSaysWhatIsThereAndWhatIsNot(t *testing.T) {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
 	for _, want := range []string{
-		"(100 %)\n", "Kubernetes " + lab.DefaultVersion + ", etcd v3.7.0: " + filepath.Join(dir, "cache", "conformance", "kubernetes"), "without service-controller: ", "`conformance lab build`",
+		"(100 %)\n", "Kubernetes " + programs.DefaultVersion + ", etcd v3.7.0: " + filepath.Join(dir, "cache", "conformance", "kubernetes"), "without service-controller: ", "`conformance lab build`",
 	} {
 		if !strings.Contains(stdout, want) {
 			t.Errorf("%q is not said:\n%s", want, stdout)
@@ -220,7 +220,7 @@ func TestLabFetchContinuesAfterItsEnd(t *testing.T) {
 			if err := cmd.Start(); err != nil {
 				t.Fatal(err)
 			}
-			folder := filepath.Join(dir, "cache", "conformance", "kubernetes", lab.DefaultVersion, "linux-"+runtime.GOARCH)
+			folder := filepath.Join(dir, "cache", "conformance", "kubernetes", programs.DefaultVersion, "linux-"+runtime.GOARCH)
 			half := int64(len(r.files["kube-apiserver"]) / 2)
 			for there := int64(0); there < half; time.Sleep(time.Millisecond) {
 				parts, _ := filepath.Glob(filepath.Join(folder, ".fetch", "kube-apiserver-*"))

@@ -6,7 +6,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/dataplane"
+	"github.com/service-conformance/conformance/framework/lab/programs"
 )
 
 // registerProxyMode adds the flag that chooses what kube-proxy does.
@@ -15,7 +16,7 @@ func registerProxyMode(flags *pflag.FlagSet, mode *string) {
 }
 
 // registerProxy adds the flags that choose what else runs on the nodes of the lab.
-func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
+func registerProxy(flags *pflag.FlagSet, o *dataplane.ProxyOptions) {
 	flags.StringVar(&o.Command, "proxy-command", "", "shell command that runs on each node of the lab instead of kube-proxy. {kubeconfig}, {node}, {pod-cidr} and {cgroup} (a folder, or empty) are filled in")
 	flags.StringVar(&o.Ready, "proxy-ready", "", "command that succeeds on a node of the lab once the proxy of --proxy-command serves there; checks begin then; placeholders as above")
 	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
@@ -25,13 +26,13 @@ func registerProxy(flags *pflag.FlagSet, o *lab.ProxyOptions) {
 }
 
 // registerServers adds the flags that replace what the lab stores in and serves the API with.
-func registerServers(flags *pflag.FlagSet, o *lab.ServerOptions) {
+func registerServers(flags *pflag.FlagSet, o *programs.ServerOptions) {
 	flags.StringVar(&o.EtcdCommand, "etcd-command", "", "shell command that runs in the lab instead of etcd. {endpoint} (the URL to listen on) and {data} (a folder) are filled in")
 	flags.StringVar(&o.APIServerCommand, "kube-apiserver-command", "", "shell command that runs in the lab instead of kube-apiserver. It is given the flags of kube-apiserver and must answer --version")
 	flags.StringArrayVar(&o.APIServerFlags, "kube-apiserver-flag", nil, "further flag of the lab's API servers, such as --kube-apiserver-flag=--enable-admission-plugins=DenyServiceExternalIPs; may be repeated")
 }
 
-func validateServers(o lab.ServerOptions) error {
+func validateServers(o programs.ServerOptions) error {
 	for _, f := range o.APIServerFlags {
 		if !strings.HasPrefix(f, "--") {
 			return usage("--kube-apiserver-flag %q: write the flag as kube-apiserver takes it, with its dashes: --kube-apiserver-flag=--NAME=VALUE", f)
@@ -40,7 +41,7 @@ func validateServers(o lab.ServerOptions) error {
 	return nil
 }
 
-func validateProxy(o lab.ProxyOptions) error {
+func validateProxy(o dataplane.ProxyOptions) error {
 	switch {
 	case o.Mode != "" && o.Command != "":
 		return usage("--proxy-mode is a mode of kube-proxy, which --proxy-command replaces: name one of them")

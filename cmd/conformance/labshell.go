@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/standing"
 )
 
 func newLabShell() *cobra.Command {
@@ -30,7 +30,7 @@ KUBECONFIG works on the nodes. The exit code is that of the command.`,
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
 			ending.leave() // what runs in the shell gets them
-			code, err := lab.Shell(lab.ShellOptions{Place: args[0], Command: args[1:], Name: name})
+			code, err := standing.Shell(standing.ShellOptions{Place: args[0], Command: args[1:], Name: name})
 			if err != nil {
 				return usage("%w", err)
 			}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/cluster"
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/standing"
 	"github.com/service-conformance/conformance/framework/report"
 )
 
@@ -67,7 +67,7 @@ func TestStayingLabServesTheAuthorOfAProxy(t *testing.T) {
 	judge := l.attach("--focus", "proxy-tcp-forwarded")
 	l.expect(t, report.ExitConformant, "conformant", judge...)
 
-	up, err := lab.Status("", l.name)
+	up, err := standing.Status("", l.name)
 	if err != nil || up == nil {
 		t.Fatalf("%+v, %v", up, err)
 	}

@@ -8,12 +8,14 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/dataplane"
+	"github.com/service-conformance/conformance/framework/lab/programs"
+	"github.com/service-conformance/conformance/framework/lab/standing"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
 func newLabUp() *cobra.Command {
-	o := lab.UpOptions{}
+	o := standing.UpOptions{}
 	var cidrs string
 	cmd := &cobra.Command{
 		Use:   "up",
@@ -39,7 +41,7 @@ Where this user may have no network namespaces, the control plane runs alone, as
 		Args: noArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			out := cmd.OutOrStdout()
-			if err := lab.CheckName(o.Name); err != nil {
+			if err := standing.CheckName(o.Name); err != nil {
 				return usage("--name: %w", err)
 			}
 			ranges, err := spec.ParseUsableServiceCIDRs(cidrs)
@@ -52,20 +54,20 @@ Where this user may have no network namespaces, the control plane runs alone, as
 			if err := validateServers(o.Servers); err != nil {
 				return err
 			}
-			if o.Nodes < 0 || o.Nodes > lab.MaxNodes {
-				return usage("--nodes %d: there can be 0 to %d", o.Nodes, lab.MaxNodes)
+			if o.Nodes < 0 || o.Nodes > standing.MaxNodes {
+				return usage("--nodes %d: there can be 0 to %d", o.Nodes, standing.MaxNodes)
 			}
-			if o.Nodes == 0 && o.Proxy != (lab.ProxyOptions{}) {
+			if o.Nodes == 0 && o.Proxy != (dataplane.ProxyOptions{}) {
 				return usage("the flags --proxy-… and --node-… are for nodes, and there are none")
 			}
-			if o.Nodes > 0 && (cmd.Flags().Changed("nodes") || o.Proxy != (lab.ProxyOptions{})) { // what was asked for is not left out
-				if err := lab.NodesWork(o.Proxy); err != nil {
+			if o.Nodes > 0 && (cmd.Flags().Changed("nodes") || o.Proxy != (dataplane.ProxyOptions{})) { // what was asked for is not left out
+				if err := dataplane.NodesWork(o.Proxy); err != nil {
 					return usage("there can be no nodes here: %w", err)
 				}
 			}
 			shown := newBuildProgress(out)
 			o.Progress, o.Compiling, o.Request = shown.show, fetchHint(out), candidate.Request{ServiceCIDRs: ranges}
-			running, err := lab.Up(cmd.Context(), o)
+			running, err := standing.Up(cmd.Context(), o)
 			shown.end()
 			if err != nil {
 				return labError(cmd.Context(), err)
@@ -75,7 +77,7 @@ Where this user may have no network namespaces, the control plane runs alone, as
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version (default "+lab.DefaultVersion+")")
+	flags.StringVar(&o.Version, "kubernetes-version", "", "Kubernetes version (default "+programs.DefaultVersion+")")
 	flags.StringVar(&o.BinDir, "kubernetes-bin-dir", "", "folder with the programs of Kubernetes and etcd (default: fetched, or built from Go modules, once)")
 	flags.StringVar(&o.Kubeconfig, "kubeconfig", "", "file to write; it must not exist")
 	flags.StringVar(&cidrs, "service-cidr", spec.DefaultServiceCIDRs.String(), "Service range; two joined by a comma are dual stack")
@@ -88,9 +90,9 @@ Where this user may have no network namespaces, the control plane runs alone, as
 }
 
 // describeRunning says what is up and what can be done with it.
-func describeRunning(out io.Writer, r *lab.Running) {
+func describeRunning(out io.Writer, r *standing.Running) {
 	named := ""
-	if r.Name != lab.DefaultName {
+	if r.Name != standing.DefaultName {
 		named = " --name " + r.Name
 	}
 	fmt.Fprintf(out, "Kubernetes %s with Service range %s is up at %s\n", r.Version, strings.Join(r.ServiceCIDRs, ","), r.URL)

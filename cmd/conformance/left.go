@@ -4,14 +4,14 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/process"
 	"github.com/service-conformance/conformance/framework/scratch"
 )
 
 // removeLeft removes the temporary files, and ends the processes, that killed runs of this user have left on this machine. It returns the paths of what it removed.
 // Clusters of tier kind stay while no Docker engine answers; the error tells of them, and only who needs an engine, or cleans up, is to say so.
 func removeLeft() ([]string, error) {
-	removed, err := lab.Sweep()
+	removed, err := process.Sweep()
 	more, left := scratch.Sweep()
 	return slices.Concat(removed, more), errors.Join(err, left)
 }

@@ -12,7 +12,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/isolation"
+	"github.com/service-conformance/conformance/framework/lab/standing"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
 
@@ -24,11 +25,11 @@ import (
 func main() {
 	// Libraries log what they return as errors too; a connection that a check breaks is no news to the person who reads the verdicts.
 	klog.SetLogger(logr.Discard())
-	lab.GuestMain()
+	isolation.GuestMain()
 	if runner.IsWorker() {
 		os.Exit(runner.Work())
 	}
-	if err := lab.PrepareIsolation(lab.Stay); err != nil {
+	if err := isolation.Prepare(standing.Stay); err != nil {
 		fmt.Fprintln(os.Stderr, "conformance:", err)
 		os.Exit(report.ExitHarness)
 	}

@@ -242,7 +242,7 @@ func (r *plan) judge(ctx context.Context, p *place) error {
 		return harness("%w", err)
 	}
 	progress := runner.NewProgress(r.out, r.terminal, r.checks)
-	ofLab, onLab := p.Candidate.(programs)
+	ofLab, onLab := p.Candidate.(runsPrograms)
 	if onLab {
 		ofLab.OnEnd(func(ended lab.Log) {
 			progress.Println(fmt.Sprintf("%sended by itself%s  %s: %v\n", r.palette.Red, r.palette.Reset, ended.Program(), ended.Died))

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/programs"
 )
 
 // tier is a place where candidates run, as --tier names it. Each has a file of its own.
@@ -87,7 +87,7 @@ func (f *tierFlags) chosen() tier {
 
 func (f *tierFlags) register(flags *pflag.FlagSet) {
 	flags.StringVar(&f.tier, "tier", f.reference.name(), "where the candidate runs: reference (in this process), lab (real kube-apiserver and etcd), kind (clusters of containers) or cluster (any kubeconfig)")
-	flags.StringVar(&f.version, "kubernetes-version", lab.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
+	flags.StringVar(&f.version, "kubernetes-version", programs.DefaultVersion, "Kubernetes version of the lab, or whose rules the reference follows")
 	registerProxyMode(flags, &f.proxyMode)
 	flags.StringVar(&f.agentImage, "agent-image", "", "image of the pods that checks of traffic start in a cluster, as its nodes can pull it or have it")
 	flags.BoolVar(&f.keep, "keep", false, "leave the clusters of tier kind or of --cluster-command, and print where their kubeconfigs are")

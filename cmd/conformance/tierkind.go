@@ -11,7 +11,7 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/clusterrun"
 	"github.com/service-conformance/conformance/framework/kindcluster"
-	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/programs"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -51,7 +51,7 @@ func (t *kindTier) validate(f *runFlags, chosen bool) error {
 		return err
 	}
 	switch {
-	case f.version != lab.DefaultVersion:
+	case f.version != programs.DefaultVersion:
 		return usage("--tier kind has the Kubernetes version of its nodes: name an image of it with --node-image")
 	case t.most < 1:
 		return usage("--kind-parallel %d: at least one cluster is needed", t.most)

@@ -8,7 +8,10 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/service-conformance/conformance/framework/lab"
+	"github.com/service-conformance/conformance/framework/lab/dataplane"
 	"github.com/service-conformance/conformance/framework/lab/network"
+	"github.com/service-conformance/conformance/framework/lab/programs"
+	"github.com/service-conformance/conformance/framework/lab/standing"
 )
 
 // labTier is a lab: one of the run's own, or one that is up.
@@ -16,8 +19,8 @@ type labTier struct {
 	binDir  string
 	around  string // surroundings
 	attach  string // name of a lab that is up
-	proxy   lab.ProxyOptions
-	servers lab.ServerOptions
+	proxy   dataplane.ProxyOptions
+	servers programs.ServerOptions
 }
 
 func (*labTier) name() string { return "lab" }
@@ -28,11 +31,11 @@ func (t *labTier) register(flags *pflag.FlagSet) {
 	registerServers(flags, &t.servers)
 	flags.StringVar(&t.around, "surroundings", "", "what the network around the lab does with unused addresses: unreachable, silent, resetting or accepting (default unreachable). Verdicts must not depend on it")
 	flags.StringVar(&t.attach, "attach", "", "judge the lab of this name that is up (conformance lab up), for --tier lab; --attach alone means the one without a name")
-	flags.Lookup("attach").NoOptDefVal = lab.DefaultName
+	flags.Lookup("attach").NoOptDefVal = standing.DefaultName
 }
 
 func (t *labTier) validate(f *runFlags, chosen bool) error {
-	if err := lab.CheckName(t.attach); err != nil {
+	if err := standing.CheckName(t.attach); err != nil {
 		return usage("--attach: %w", err)
 	}
 	if _, err := network.ParseSurroundings(t.around); err != nil {
@@ -45,7 +48,7 @@ func (t *labTier) validate(f *runFlags, chosen bool) error {
 		return err
 	}
 	o := t.options(f, false)
-	if t.attach != "" && (t.around != "" || t.binDir != "" || f.version != lab.DefaultVersion || o.Proxy != (lab.ProxyOptions{}) || !reflect.ValueOf(t.servers).IsZero()) {
+	if t.attach != "" && (t.around != "" || t.binDir != "" || f.version != programs.DefaultVersion || o.Proxy != (dataplane.ProxyOptions{}) || !reflect.ValueOf(t.servers).IsZero()) {
 		return usage("--attach judges a lab as it was started: give conformance lab up the flags that choose its programs")
 	}
 	return cmp.Or(f.noAgentImage(), validateServers(t.servers), validateProxy(o.Proxy))
@@ -76,7 +79,7 @@ func (t *labTier) refuse() error {
 func (t *labTier) options(f *runFlags, nodes bool) lab.Options {
 	o := lab.Options{Version: f.version, BinDir: t.binDir, DataPlane: nodes, Proxy: t.proxy, Servers: t.servers, Surroundings: t.around}
 	o.Proxy.Mode = f.proxyMode
-	if (t.binDir != "" || t.servers.APIServerCommand != "") && f.version == lab.DefaultVersion {
+	if (t.binDir != "" || t.servers.APIServerCommand != "") && f.version == programs.DefaultVersion {
 		o.Version = "" // whatever the folder holds
 	}
 	return o

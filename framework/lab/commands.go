@@ -2,6 +2,8 @@ package lab
 
 import (
 	"fmt"
+
+	"github.com/service-conformance/conformance/framework/lab/process"
 )
 
 // checkCommands finds commands that cannot be started, before anything is built.
@@ -11,7 +13,7 @@ func checkCommands(o *Options) error {
 		{"node-teardown command", o.Proxy.Teardown}, {"pod-setup command", o.Proxy.PodSetup}, {"pod-teardown command", o.Proxy.PodTeardown},
 		{"etcd command", o.Servers.EtcdCommand}, {"kube-apiserver command", o.Servers.APIServerCommand},
 	} {
-		if err := startable(c.command); err != nil {
+		if err := process.Startable(c.command); err != nil {
 			return fmt.Errorf("%s: %w", c.what, err)
 		}
 	}

@@ -5,6 +5,9 @@ import (
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab/dataplane"
+	"github.com/service-conformance/conformance/framework/lab/isolation"
+	"github.com/service-conformance/conformance/framework/lab/programs"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -13,7 +16,7 @@ const guestPatience = 12
 
 // TrafficWorkers is how many checks of traffic run best at a time here: they wait for most of the time, but in a guest everything waits for its one processor.
 func TrafficWorkers() int {
-	if inGuest() {
+	if isolation.InGuest() {
 		return 6
 	}
 	return 12
@@ -27,30 +30,30 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 		d.Components["coredns"] = strings.TrimPrefix(l.coreDNS, "v")
 	}
 	d.Declarations = map[spec.Declarable]string{spec.LoadBalancers: "none"}
-	if hasServiceController(l.binaries) {
+	if programs.HasServiceController(l.Binaries) {
 		d.Declarations[spec.LoadBalancers] = "service-controller"
 	}
-	if inGuest() {
+	if isolation.InGuest() {
 		d.Patience = guestPatience
 	}
-	if sctpWorks() {
+	if isolation.SCTPWorks() {
 		d.Capabilities = append(d.Capabilities, spec.SCTP)
 	}
-	if l.proxy.Command != "" {
-		d.Components["proxy"] = l.proxy.Command
+	if l.Proxy.Command != "" {
+		d.Components["proxy"] = l.Proxy.Command
 		return // what it can be asked for and what it declares is not known
 	}
-	d.DataPlane = candidate.Implementation{Name: "kube-proxy", Version: l.binaries.Version}
-	d.Components["proxy"] = "kube-proxy in " + l.proxy.Mode + " mode"
-	d.ProxyMode = l.proxy.Mode
+	d.DataPlane = candidate.Implementation{Name: "kube-proxy", Version: l.Binaries.Version}
+	d.Components["proxy"] = "kube-proxy in " + l.Proxy.Mode + " mode"
+	d.ProxyMode = l.Proxy.Mode
 	d.Capabilities = append(d.Capabilities, spec.KubeProxy, spec.ProxyConfiguration, spec.ProxyMetrics)
-	if l.proxy.Mode != candidate.IPVS {
-		d.Capabilities = append(d.Capabilities, candidate.ProxyModeCapability(l.proxy.Mode))
+	if l.Proxy.Mode != candidate.IPVS {
+		d.Capabilities = append(d.Capabilities, candidate.ProxyModeCapability(l.Proxy.Mode))
 	}
-	if ipvsWorks() { // also on nodes of other modes: a check can add a node
+	if dataplane.IPVSWorks() { // also on nodes of other modes: a check can add a node
 		d.Capabilities = append(d.Capabilities, spec.IPVS)
 	}
-	maps.Copy(d.Declarations, kubeProxyDeclarations(l.proxy.Mode))
+	maps.Copy(d.Declarations, kubeProxyDeclarations(l.Proxy.Mode))
 }
 
 // kubeProxyDeclarations say what kube-proxy does where the specification leaves room (pkg/proxy of Kubernetes v1.37.1).

@@ -8,6 +8,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+
+	"github.com/service-conformance/conformance/framework/lab/process"
 )
 
 // Log is the log of a program of the lab that is worth keeping.
@@ -28,11 +30,11 @@ func (l *Lab) OnEnd(f func(Log)) {
 	l.onEnd = f
 }
 
-func (l *Lab) tellEnd(p *process) {
+func (l *Lab) tellEnd(p *process.Process) {
 	l.endMu.Lock()
 	defer l.endMu.Unlock()
 	if l.onEnd != nil {
-		l.onEnd(Log{File: filepath.Base(p.log), Died: p.diedError()})
+		l.onEnd(Log{File: filepath.Base(p.Log), Died: p.DiedError()})
 	}
 }
 
@@ -40,24 +42,24 @@ func (l *Lab) tellEnd(p *process) {
 // which is made if there is something to copy. To be called before Close, which removes them.
 func (l *Lab) KeepLogs(folder string) ([]Log, error) {
 	l.mu.Lock()
-	dir := l.dir
+	dir := l.Dir
 	l.mu.Unlock()
 	if dir == nil {
 		return nil, nil
 	}
 	var kept []Log
 	var errs []error
-	for _, p := range dir.processes() {
-		if !p.foreign && !p.died() {
+	for _, p := range dir.Processes() {
+		if !p.Foreign && !p.Died() {
 			continue
 		}
-		k := Log{File: filepath.Base(p.log)}
-		if p.died() {
-			k.Died = p.diedError()
+		k := Log{File: filepath.Base(p.Log)}
+		if p.Died() {
+			k.Died = p.DiedError()
 		}
 		i := slices.IndexFunc(kept, func(other Log) bool { return other.File == k.File })
 		if i < 0 {
-			errs = append(errs, copyFile(p.log, filepath.Join(folder, k.File)))
+			errs = append(errs, CopyFile(p.Log, filepath.Join(folder, k.File)))
 			kept = append(kept, k)
 		} else if kept[i].Died == nil {
 			kept[i].Died = k.Died
@@ -66,7 +68,8 @@ func (l *Lab) KeepLogs(folder string) ([]Log, error) {
 	return kept, errors.Join(errs...)
 }
 
-func copyFile(from, to string) error {
+// CopyFile copies a file into a folder, which is made if it is missing.
+func CopyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {
 		return err

@@ -1,10 +1,12 @@
 package lab
 
 import (
-	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"os"
 	"path/filepath"
 	"testing"
+
+	"github.com/service-conformance/conformance/framework/lab/controlplane"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -14,16 +16,16 @@ func TestAProgramThatEndsIsTold(t *testing.T) {
 	l := newFakeLab(t)
 	told := make(chan Log, 10)
 	l.OnEnd(func(ended Log) { told <- ended })
-	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/24"), Exclusive: true})
+	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: fakes.Prefixes("10.96.0.0/24"), Exclusive: true})
 	fakes.Must(t, err)
 	fakes.Must(t, cp.Restart(t.Context()))
 	if kept, err := l.KeepLogs(t.TempDir()); err != nil || len(kept) > 0 {
 		t.Errorf("after a restart: %v, %v", kept, err)
 	}
-	server := cp.(*controlPlane).server.process
-	fakes.Must(t, server.process.Kill())
+	server := cp.(*controlplane.ControlPlane).Server.Process
+	fakes.Must(t, server.OS.Kill())
 	ended := <-told
-	if ended.File != filepath.Base(server.log) || ended.Died == nil {
+	if ended.File != filepath.Base(server.Log) || ended.Died == nil {
 		t.Errorf("told: %+v", ended)
 	}
 	folder := t.TempDir()

@@ -15,7 +15,12 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/certificates"
+	"github.com/service-conformance/conformance/framework/lab/controlplane"
+	"github.com/service-conformance/conformance/framework/lab/dataplane"
+	"github.com/service-conformance/conformance/framework/lab/isolation"
 	"github.com/service-conformance/conformance/framework/lab/network"
+	"github.com/service-conformance/conformance/framework/lab/process"
+	"github.com/service-conformance/conformance/framework/lab/programs"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -32,29 +37,29 @@ type Options struct {
 	// DataPlane asks for nodes too, with a service proxy on each. It needs a process that Isolate has started.
 	DataPlane bool
 	// Proxy is what the nodes run.
-	Proxy ProxyOptions
+	Proxy dataplane.ProxyOptions
 	// Servers replace etcd and kube-apiserver.
-	Servers ServerOptions
+	Servers programs.ServerOptions
 	// Surroundings is the name of network.Surroundings: what the network around the nodes does with addresses that nobody has; empty is the default.
 	Surroundings string
 	// Progress is told about a build; it may be nil.
-	Progress Progress
+	Progress programs.Progress
 	// Compiling is that of BuildOptions.
 	Compiling func()
 }
 
 // Components are the programs that the options need.
-func (o *Options) Components() []Component {
-	c := slices.DeleteFunc(slices.Clone(controlPlaneComponents), func(c Component) bool {
-		return c == Etcd && o.Servers.EtcdCommand != "" || c == APIServer && o.Servers.APIServerCommand != ""
+func (o *Options) Components() []programs.Component {
+	c := slices.DeleteFunc(slices.Clone(programs.ControlPlaneComponents), func(c programs.Component) bool {
+		return c == programs.Etcd && o.Servers.EtcdCommand != "" || c == programs.APIServer && o.Servers.APIServerCommand != ""
 	})
 	if o.DataPlane {
-		c = append(c, ControllerManager)
+		c = append(c, programs.ControllerManager)
 		if o.BinDir == "" { // a folder of the user's need not have them: there is then no cluster DNS, and nobody makes load balancers
-			c = append(c, CoreDNS, ServiceController)
+			c = append(c, programs.CoreDNS, programs.ServiceController)
 		}
 		if o.Proxy.Command == "" {
-			c = append(c, KubeProxy)
+			c = append(c, programs.KubeProxy)
 		}
 	}
 	return c
@@ -62,17 +67,17 @@ func (o *Options) Components() []Component {
 
 // Lab is a candidate that runs real control planes. All methods are safe for concurrent use.
 type Lab struct {
-	version      version
-	binaries     *Binaries
-	pool         *pool
-	proxy        ProxyOptions
+	Version      programs.Version
+	Binaries     *programs.Binaries
+	pool         *controlplane.Pool
+	Proxy        dataplane.ProxyOptions
 	surroundings network.Surroundings
 	coreDNS      string // its version; empty if there is none
 	// withoutDataPlane is why there is none; nil if there is.
 	withoutDataPlane error
 
 	worldMu    sync.Mutex // guards what follows, which the first data plane needs
-	world      *world
+	World      *dataplane.World
 	worldError error
 
 	endMu sync.Mutex // guards what follows
@@ -80,9 +85,9 @@ type Lab struct {
 
 	mu     sync.Mutex // guards what follows, which the first control plane needs
 	closed bool
-	dir    *runDir
+	Dir    *process.RunDir
 	ca     *certificates.Authority
-	etcd   *etcd
+	Etcd   *controlplane.Etcd
 }
 
 var _ candidate.Candidate = (*Lab)(nil)
@@ -90,11 +95,11 @@ var _ candidate.Candidate = (*Lab)(nil)
 // New obtains the programs, building them where that is needed (see Build), and removes what killed labs of this
 // user have left. No server is started before a control plane is asked for.
 func New(ctx context.Context, o Options) (*Lab, error) {
-	v, b, err := obtain(ctx, o)
+	v, b, err := ProgramsOf(ctx, o)
 	if err != nil {
 		return nil, err
 	}
-	if err := sweep(os.TempDir()); err != nil {
+	if err := process.SweepIn(os.TempDir()); err != nil {
 		return nil, fmt.Errorf("remove what an earlier run left: %w", err)
 	}
 	o.Proxy.Mode = cmp.Or(o.Proxy.Mode, candidate.DefaultProxyMode)
@@ -102,20 +107,20 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{version: v, binaries: b, proxy: o.Proxy, coreDNS: coreDNSIn(b), surroundings: surroundings}
+	l := &Lab{Version: v, Binaries: b, Proxy: o.Proxy, coreDNS: programs.CoreDNSIn(b), surroundings: surroundings}
 	switch {
 	case !o.DataPlane:
 		l.withoutDataPlane = errors.New("the lab was started without nodes")
-	case !Isolated():
+	case !isolation.Isolated():
 		l.withoutDataPlane = errors.New("the lab does not run in network namespaces of its own")
 	default:
-		l.withoutDataPlane = checkPrograms(o.Proxy)
+		l.withoutDataPlane = dataplane.CheckPrograms(o.Proxy)
 	}
 	servers := o.MaxServers
 	if servers <= 0 {
-		servers = serversThatFit()
+		servers = controlplane.ServersThatFit()
 	}
-	l.pool = newPool(servers, l.start)
+	l.pool = controlplane.NewPool(servers, l.start)
 	return l, nil
 }
 
@@ -124,34 +129,34 @@ func (l *Lab) WithoutDataPlane() error { return l.withoutDataPlane }
 
 // Obtain builds the programs that the options need unless the cache has them.
 func Obtain(ctx context.Context, o Options) error {
-	_, _, err := obtain(ctx, o)
+	_, _, err := ProgramsOf(ctx, o)
 	return err
 }
 
-// obtain returns the programs that the options mean.
-func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
+// ProgramsOf returns the programs that the options mean.
+func ProgramsOf(ctx context.Context, o Options) (programs.Version, *programs.Binaries, error) {
 	if err := checkCommands(&o); err != nil {
-		return version{}, nil, err
+		return programs.Version{}, nil, err
 	}
 	if o.BinDir != "" {
-		return binariesIn(ctx, o.BinDir, o.Version, o.Components(), o.Servers)
+		return programs.InFolder(ctx, o.BinDir, o.Version, o.Components(), o.Servers)
 	}
-	v, err := parseVersion(o.Version)
+	v, err := programs.ParseVersion(o.Version)
 	if err != nil {
-		return version{}, nil, err
+		return programs.Version{}, nil, err
 	}
-	b := &Binaries{Version: v.String()}
+	b := &programs.Binaries{Version: v.String()}
 	if components := o.Components(); len(components) > 0 {
-		if b, err = cachedOrBuilt(ctx, BuildOptions{
+		if b, err = programs.CachedOrBuilt(ctx, programs.BuildOptions{
 			Version: o.Version, CacheDir: o.CacheDir, Components: components, Progress: o.Progress, Compiling: o.Compiling,
 		}); err != nil {
-			return version{}, nil, err
+			return programs.Version{}, nil, err
 		}
 	}
-	b.servers = o.Servers
+	b.Servers = o.Servers
 	if o.Servers.APIServerCommand != "" {
 		b.GoVersion = ""
-		v, err = b.servedVersion(ctx, o.Version)
+		v, err = b.ServedVersion(ctx, o.Version)
 	}
 	if o.Servers.EtcdCommand != "" {
 		b.EtcdVersion = ""
@@ -163,7 +168,7 @@ func obtain(ctx context.Context, o Options) (version, *Binaries, error) {
 func (l *Lab) Describe() candidate.Description {
 	d := candidate.Description{
 		Implementation: "kubernetes",
-		Version:        l.binaries.Version,
+		Version:        l.Binaries.Version,
 		Tier:           "lab",
 		Capabilities: []spec.Capability{
 			spec.ChosenServiceCIDR, spec.ExhaustibleRange, spec.DualStack, spec.SingleStack, spec.RestartControlPlane,
@@ -171,31 +176,31 @@ func (l *Lab) Describe() candidate.Description {
 		},
 		Components: map[string]string{},
 	}
-	if l.version.serviceCIDRAPI() {
+	if l.Version.ServiceCIDRAPI() {
 		d.Capabilities = append(d.Capabilities, spec.ServiceCIDRAPI, spec.ManageServiceCIDRs)
-		if l.binaries.hasServiceCIDRController() {
+		if l.Binaries.HasServiceCIDRController() {
 			d.Capabilities = append(d.Capabilities, spec.ServiceCIDRController)
 		}
 	}
 	if l.withoutDataPlane == nil {
 		l.describeDataPlane(&d)
 	}
-	if c := l.binaries.servers.EtcdCommand; c != "" {
+	if c := l.Binaries.Servers.EtcdCommand; c != "" {
 		d.Components["storage"] = c
 	}
-	if c := l.binaries.servers.APIServerCommand; c != "" {
+	if c := l.Binaries.Servers.APIServerCommand; c != "" {
 		d.Components["kube-apiserver"] = c
 	}
-	if l.binaries.servers.replaced() {
+	if l.Binaries.Servers.Replaced() {
 		d.Admission = &candidate.Admission{}
 	}
-	if f := l.binaries.servers.APIServerFlags; len(f) > 0 {
+	if f := l.Binaries.Servers.APIServerFlags; len(f) > 0 {
 		d.Components["kube-apiserver flags"] = strings.Join(f, " ")
 	}
-	if v := l.binaries.EtcdVersion; v != "" {
+	if v := l.Binaries.EtcdVersion; v != "" {
 		d.Components["etcd"] = strings.TrimPrefix(v, "v")
 	}
-	if v := l.binaries.GoVersion; v != "" {
+	if v := l.Binaries.GoVersion; v != "" {
 		d.Components["go"] = strings.TrimPrefix(v, "go")
 	}
 	return d
@@ -205,18 +210,18 @@ func (l *Lab) Describe() candidate.Description {
 // has it alone, after everything that an earlier user left was removed. Whoever holds a lease and asks for another
 // may wait for ever if the servers that may run are all leased.
 func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.ControlPlane, error) {
-	r, err := parseRanges(q, l.version)
+	r, err := controlplane.ParseRanges(q, l.Version)
 	if err != nil {
 		return nil, err
 	}
-	le, err := l.pool.acquire(ctx, r, q.Exclusive)
+	le, err := l.pool.Acquire(ctx, r, q.Exclusive)
 	if err != nil {
 		return nil, err
 	}
-	c := &controlPlane{lease: le, ranges: r, exclusive: q.Exclusive, server: le.member.server.(*apiServer)}
+	c := &controlplane.ControlPlane{Lease: le, Ranges: r, Exclusive: q.Exclusive, Server: le.Member.Server.(*controlplane.APIServer)}
 	if q.ServiceCIDRController {
-		if c.controller, err = c.server.startServiceCIDRController(ctx); err != nil {
-			le.release()
+		if c.Controller, err = c.Server.StartServiceCIDRController(ctx); err != nil {
+			le.Release()
 			return nil, err
 		}
 	}
@@ -224,74 +229,74 @@ func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.
 }
 
 // start is what the pool starts a server with.
-func (l *Lab) start(ctx context.Context, r ranges) (server, error) {
+func (l *Lab) start(ctx context.Context, r controlplane.Ranges) (controlplane.Server, error) {
 	e, err := l.ensureEtcd(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s, err := startAPIServer(ctx, l.version, l.binaries, l.dir, l.ca, e, r, netip.Addr{}, false, nil)
+	s, err := controlplane.StartAPIServer(ctx, l.Version, l.Binaries, l.Dir, l.ca, e, r, netip.Addr{}, false, nil)
 	if err != nil {
-		return nil, err // not a nil *apiServer in an interface
+		return nil, err // not a nil *APIServer in an interface
 	}
 	return s, nil
 }
 
 // ensureEtcd starts etcd unless it runs. If it has died, the API servers that used it are of no use any more, and
 // the pool finds that out.
-func (l *Lab) ensureEtcd(ctx context.Context) (*etcd, error) {
+func (l *Lab) ensureEtcd(ctx context.Context) (*controlplane.Etcd, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, errClosed
+		return nil, controlplane.ErrClosed
 	}
-	if l.etcd != nil && l.etcd.process.alive() {
-		return l.etcd, nil
+	if l.Etcd != nil && l.Etcd.Process.Alive() {
+		return l.Etcd, nil
 	}
 	var err error
-	if l.dir == nil {
+	if l.Dir == nil {
 		if l.ca, err = certificates.NewAuthority("conformance-lab"); err != nil {
 			return nil, err
 		}
-		if l.dir, err = newRunDir(os.TempDir()); err != nil {
+		if l.Dir, err = process.NewRunDir(os.TempDir()); err != nil {
 			return nil, fmt.Errorf("make a folder for the lab: %w", err)
 		}
-		l.dir.ended = l.tellEnd
+		l.Dir.Ended = l.tellEnd
 	}
-	l.etcd, err = startEtcd(ctx, l.binaries, l.dir, false)
-	return l.etcd, err
+	l.Etcd, err = controlplane.StartEtcd(ctx, l.Binaries, l.Dir, false)
+	return l.Etcd, err
 }
 
 // Close implements candidate.Candidate: it kills all servers and removes their files. It may be called more than once.
 func (l *Lab) Close(context.Context) error {
 	l.OnEnd(nil)
 	l.worldMu.Lock()
-	if l.world != nil {
-		l.world.stop()
+	if l.World != nil {
+		l.World.Stop()
 	}
-	l.world, l.worldError = nil, errClosed
+	l.World, l.worldError = nil, controlplane.ErrClosed
 	l.worldMu.Unlock()
-	l.pool.close()
+	l.pool.Close()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.closed = true
-	if l.etcd != nil {
-		l.etcd.process.kill()
-		l.etcd = nil
+	if l.Etcd != nil {
+		l.Etcd.Process.Kill()
+		l.Etcd = nil
 	}
-	if l.dir == nil {
+	if l.Dir == nil {
 		return nil
 	}
 	var err error
 	if l.runsCommands() {
-		err = endMarked(l.dir.path)
+		err = process.EndMarked(l.Dir.Path)
 	}
-	if err = errors.Join(err, l.dir.remove()); err == nil {
-		l.dir = nil
+	if err = errors.Join(err, l.Dir.Remove()); err == nil {
+		l.Dir = nil
 	}
 	return err
 }
 
 // runsCommands reports whether a shell runs commands of the user's.
 func (l *Lab) runsCommands() bool {
-	return l.proxy.Command != "" || l.proxy.Setup != "" || l.binaries.servers.EtcdCommand != "" || l.binaries.servers.APIServerCommand != ""
+	return l.Proxy.Command != "" || l.Proxy.Setup != "" || l.Binaries.Servers.EtcdCommand != "" || l.Binaries.Servers.APIServerCommand != ""
 }

@@ -3,13 +3,16 @@ package lab
 import (
 	"context"
 	"errors"
-	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/service-conformance/conformance/framework/lab/controlplane"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
+	"github.com/service-conformance/conformance/framework/lab/programs"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -18,7 +21,7 @@ import (
 // newFakeLab is a lab whose programs are fakes, with a folder of its own for temporary files.
 func newFakeLab(t *testing.T) *Lab {
 	t.Helper()
-	programs := fakes.Install(t, "etcd", "kube-apiserver") // before temporary files go elsewhere
+	folder := fakes.Install(t, "etcd", "kube-apiserver") // before temporary files go elsewhere
 	// Not t.TempDir: its long path leaves no room for the path of a socket.
 	tmp, err := os.MkdirTemp("", "lab-")
 	fakes.Must(t, err)
@@ -30,7 +33,7 @@ func newFakeLab(t *testing.T) *Lab {
 	})
 	t.Setenv("TMPDIR", tmp)
 	t.Setenv("TMP", tmp)
-	l, err := New(t.Context(), Options{BinDir: programs, MaxServers: 4})
+	l, err := New(t.Context(), Options{BinDir: folder, MaxServers: 4})
 	fakes.Must(t, err)
 	t.Cleanup(func() {
 		if err := l.Close(context.Background()); err != nil {
@@ -42,7 +45,7 @@ func newFakeLab(t *testing.T) *Lab {
 
 func TestLabLeasesControlPlanes(t *testing.T) {
 	l := newFakeLab(t)
-	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/24", "fd00::/112"), NodePorts: "31000-31100", Exclusive: true})
+	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: fakes.Prefixes("10.96.0.0/24", "fd00::/112"), NodePorts: "31000-31100", Exclusive: true})
 	fakes.Must(t, err)
 	if first, last := cp.NodePorts(); first != 31000 || last != 31100 {
 		t.Errorf("node ports %d-%d", first, last)
@@ -50,26 +53,26 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 	if c := cp.ServiceCIDRs(); len(c) != 2 || c[0].String() != "10.96.0.0/24" || c[1].String() != "fd00::/112" {
 		t.Errorf("Service CIDRs %v", c)
 	}
-	c, err := newClient(cp.Access())
+	c, err := controlplane.NewClient(cp.Access())
 	fakes.Must(t, err)
-	defer c.close()
-	fakes.Must(t, c.get(t.Context(), kubernetesServicePath, nil))
+	defer c.Close()
+	fakes.Must(t, c.Get(t.Context(), controlplane.KubernetesServicePath, nil))
 
-	s := cp.(*controlPlane).server
-	before := s.process.pid
+	s := cp.(*controlplane.ControlPlane).Server
+	before := s.Process.Pid
 	fakes.Must(t, cp.Restart(t.Context()))
-	if s.process.pid == before {
+	if s.Process.Pid == before {
 		t.Error("restarted without a new process")
 	}
-	c.close()
-	if err := c.get(t.Context(), kubernetesServicePath, nil); err != nil {
+	c.Close()
+	if err := c.Get(t.Context(), controlplane.KubernetesServicePath, nil); err != nil {
 		t.Errorf("at the same place after the restart: %v", err)
 	}
-	if err := c.call(t.Context(), http.MethodPost, defaultServicesPath, "application/json", []byte(`{}`), nil); err != nil {
+	if err := c.Call(t.Context(), http.MethodPost, controlplane.DefaultServicesPath, "application/json", []byte(`{}`), nil); err != nil {
 		t.Errorf("restarted before it could allocate: %v", err)
 	}
 	cp.Release()
-	again, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/24", "fd00::/112"), NodePorts: "31000-31100", Exclusive: true})
+	again, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: fakes.Prefixes("10.96.0.0/24", "fd00::/112"), NodePorts: "31000-31100", Exclusive: true})
 	fakes.Must(t, err)
 	if again.Access().URL != cp.Access().URL {
 		t.Error("the same ranges got another server")
@@ -78,9 +81,9 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 
 func TestLabPassesTheRangesToTheServer(t *testing.T) {
 	l := newFakeLab(t)
-	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("fd00::/112", "10.96.0.0/24"), NodePorts: "31000-31100"})
+	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: fakes.Prefixes("fd00::/112", "10.96.0.0/24"), NodePorts: "31000-31100"})
 	fakes.Must(t, err)
-	flags := fakes.ServerFlags(cp.(*controlPlane).server.args())
+	flags := fakes.ServerFlags(cp.(*controlplane.ControlPlane).Server.Args())
 	for name, want := range map[string]string{
 		"service-cluster-ip-range": "fd00::/112,10.96.0.0/24", "service-node-port-range": "31000-31100", "advertise-address": "2001:db8::1",
 	} {
@@ -95,7 +98,7 @@ func TestServersForChecksServeServicesOnly(t *testing.T) {
 	l := newFakeLab(t)
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{})
 	fakes.Must(t, err)
-	mine := cp.(*controlPlane).server
+	mine := cp.(*controlplane.ControlPlane).Server
 	for _, c := range []struct {
 		what          string
 		minor         int
@@ -109,8 +112,8 @@ func TestServersForChecksServeServicesOnly(t *testing.T) {
 		{"lab up", 37, netip.Addr{}, true, "RBAC", ""},
 		{"checks, of a version that starts later that way", 31, netip.Addr{}, false, "RBAC", ""},
 	} {
-		s := apiServer{version: version{Minor: c.minor}, binaries: mine.binaries, etcd: mine.etcd, ranges: mine.ranges, reach: c.reach, detached: c.detached}
-		flags := fakes.ServerFlags(s.args())
+		s := controlplane.APIServer{Version: programs.Version{Minor: c.minor}, Binaries: mine.Binaries, Etcd: mine.Etcd, Ranges: mine.Ranges, Reach: c.reach, Detached: c.detached}
+		flags := fakes.ServerFlags(s.Args())
 		if without := flags["runtime-config"]; flags["authorization-mode"] != c.authorization || !strings.HasPrefix(without, c.without) || c.without == "" && without != "" {
 			t.Errorf("for %s: --authorization-mode=%s --runtime-config=%s", c.what, flags["authorization-mode"], without)
 		}
@@ -130,23 +133,23 @@ func TestSharedControlPlanesAreNotRestarted(t *testing.T) {
 }
 
 func TestLabReplacesServersThatDied(t *testing.T) {
-	for _, victim := range []Component{APIServer, Etcd} {
+	for _, victim := range []programs.Component{programs.APIServer, programs.Etcd} {
 		t.Run(string(victim), func(t *testing.T) {
 			l := newFakeLab(t)
 			cp, err := l.ControlPlane(t.Context(), candidate.Request{})
 			fakes.Must(t, err)
-			s := cp.(*controlPlane).server
-			if victim == Etcd {
-				s.etcd.process.kill()
+			s := cp.(*controlplane.ControlPlane).Server
+			if victim == programs.Etcd {
+				s.Etcd.Process.Kill()
 			} else {
-				s.process.kill()
+				s.Process.Kill()
 			}
-			if err := s.alive(); err == nil || !strings.Contains(err.Error(), string(victim)) {
+			if err := s.Alive(); err == nil || !strings.Contains(err.Error(), string(victim)) {
 				t.Errorf("the dead server says: %v", err)
 			}
 			other, err := l.ControlPlane(t.Context(), candidate.Request{})
 			fakes.Must(t, err)
-			if err := other.(*controlPlane).server.alive(); err != nil {
+			if err := other.(*controlplane.ControlPlane).Server.Alive(); err != nil {
 				t.Error(err)
 			}
 			cp.Release()
@@ -157,10 +160,10 @@ func TestLabReplacesServersThatDied(t *testing.T) {
 
 func TestUnavailableRangesStartNothing(t *testing.T) {
 	l := newFakeLab(t)
-	if _, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/30")}); !candidate.IsUnavailable(err) {
+	if _, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: fakes.Prefixes("10.96.0.0/30")}); !candidate.IsUnavailable(err) {
 		t.Errorf("error %v", err)
 	}
-	if l.etcd != nil {
+	if l.Etcd != nil {
 		t.Error("etcd was started")
 	}
 }
@@ -171,7 +174,7 @@ func TestAFailedStartSaysWhyAndLeavesNothing(t *testing.T) {
 	if _, err := l.ControlPlane(t.Context(), candidate.Request{}); err == nil || !strings.Contains(err.Error(), "no such flag") {
 		t.Errorf("error %v", err)
 	}
-	if n := len(l.dir.rec.Processes); n != 1 {
+	if n := len(l.Dir.Record.Processes); n != 1 {
 		t.Errorf("%d processes are recorded, want etcd", n)
 	}
 }
@@ -180,22 +183,22 @@ func TestCloseTwice(t *testing.T) {
 	l := newFakeLab(t)
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{})
 	fakes.Must(t, err)
-	s := cp.(*controlPlane).server
+	s := cp.(*controlplane.ControlPlane).Server
 	for range 2 {
 		fakes.Must(t, l.Close(t.Context()))
 	}
-	if s.process.alive() || s.etcd.process.alive() {
+	if s.Process.Alive() || s.Etcd.Process.Alive() {
 		t.Error("a server survived")
 	}
 	cp.Release()
-	if _, err := l.ControlPlane(t.Context(), candidate.Request{}); !errors.Is(err, errClosed) {
+	if _, err := l.ControlPlane(t.Context(), candidate.Request{}); !errors.Is(err, controlplane.ErrClosed) {
 		t.Errorf("a request after Close: %v", err)
 	}
 }
 
 func TestDescribe(t *testing.T) {
 	d := newFakeLab(t).Describe()
-	if d.Implementation != "kubernetes" || d.Tier != "lab" || d.Version != DefaultVersion || d.Components["etcd"] != "3.7.0" || d.Components["go"] == "" {
+	if d.Implementation != "kubernetes" || d.Tier != "lab" || d.Version != programs.DefaultVersion || d.Components["etcd"] != "3.7.0" || d.Components["go"] == "" {
 		t.Errorf("%+v", d)
 	}
 	if !d.Has(spec.ServiceCIDRAPI) || !d.Has(spec.ExhaustibleRange) || d.Has(spec.DataPlane) {
@@ -224,34 +227,5 @@ func TestServiceCIDRControllerIsOfferedWithItsProgram(t *testing.T) {
 			t.Errorf("%s with %v: capabilities %v", c.reported, c.programs, d.Capabilities)
 		}
 		fakes.Must(t, l.Close(context.Background()))
-	}
-}
-
-func TestBinariesOfTheUser(t *testing.T) {
-	programs := fakes.Install(t, "etcd", "kube-apiserver")
-	for name, c := range map[string]struct{ dir, reported, want, message string }{
-		"any version":       {programs, "v1.36.3", "", ""},
-		"as asked for":      {programs, "v1.36.3", "1.36.3", ""},
-		"of a vendor":       {programs, "v1.34.2+vendor1", "v1.34.2", ""},
-		"another version":   {programs, "v1.36.3", "v1.37.1", "not v1.37.1"},
-		"without stamps":    {programs, "v0.0.0-master+$Format:%H$", "", "version stamps"},
-		"malformed version": {programs, "v1.36.3", "newest", `"newest"`},
-		"empty folder":      {t.TempDir(), "", "", "kube-apiserver"},
-	} {
-		t.Setenv("FAKE_VERSION", c.reported)
-		_, b, err := binariesIn(t.Context(), c.dir, c.want, controlPlaneComponents, ServerOptions{})
-		if c.message == "" {
-			if err != nil || b.Version != c.reported {
-				t.Errorf("%s: %+v, %v", name, b, err)
-			}
-		} else if err == nil || !strings.Contains(err.Error(), c.message) {
-			t.Errorf("%s: error %v, want one about %q", name, err, c.message)
-		}
-	}
-}
-
-func TestServersThatFit(t *testing.T) {
-	if n := serversThatFit(); n < 1 || n > maxServers {
-		t.Errorf("%d servers", n)
 	}
 }

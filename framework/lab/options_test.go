@@ -3,28 +3,31 @@ package lab
 import (
 	"slices"
 	"testing"
+
+	"github.com/service-conformance/conformance/framework/lab/dataplane"
+	"github.com/service-conformance/conformance/framework/lab/programs"
 )
 
 func TestReplacedProgramsAreNotBuilt(t *testing.T) {
 	for _, c := range []struct {
 		o    Options
-		want []Component
+		want []programs.Component
 	}{
-		{Options{}, []Component{Etcd, APIServer}},
-		{Options{Servers: ServerOptions{EtcdCommand: "kine"}}, []Component{APIServer}},
-		{Options{Servers: ServerOptions{APIServerCommand: "server"}}, []Component{Etcd}},
-		{Options{BinDir: "d", DataPlane: true, Proxy: ProxyOptions{Command: "proxy"}, Servers: ServerOptions{EtcdCommand: "kine"}}, []Component{APIServer, ControllerManager}},
+		{Options{}, []programs.Component{programs.Etcd, programs.APIServer}},
+		{Options{Servers: programs.ServerOptions{EtcdCommand: "kine"}}, []programs.Component{programs.APIServer}},
+		{Options{Servers: programs.ServerOptions{APIServerCommand: "server"}}, []programs.Component{programs.Etcd}},
+		{Options{BinDir: "d", DataPlane: true, Proxy: dataplane.ProxyOptions{Command: "proxy"}, Servers: programs.ServerOptions{EtcdCommand: "kine"}}, []programs.Component{programs.APIServer, programs.ControllerManager}},
 	} {
 		if got := c.o.Components(); !slices.Equal(sorted(got), sorted(c.want)) {
 			t.Errorf("%+v: %v, want %v", c.o, got, c.want)
 		}
 	}
-	if want := []Component{Etcd, APIServer}; !slices.Equal(sorted(controlPlaneComponents), sorted(want)) {
-		t.Errorf("the list itself has changed: %v", controlPlaneComponents)
+	if want := []programs.Component{programs.Etcd, programs.APIServer}; !slices.Equal(sorted(programs.ControlPlaneComponents), sorted(want)) {
+		t.Errorf("the list itself has changed: %v", programs.ControlPlaneComponents)
 	}
 }
 
-func sorted(c []Component) []Component { return slices.Sorted(slices.Values(c)) }
+func sorted(c []programs.Component) []programs.Component { return slices.Sorted(slices.Values(c)) }
 
 func TestComponentsOfALab(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -32,11 +35,11 @@ func TestComponentsOfALab(t *testing.T) {
 		want    bool
 	}{
 		"with nodes":                 {Options{DataPlane: true}, true},
-		"with a proxy of its own":    {Options{DataPlane: true, Proxy: ProxyOptions{Command: "proxy"}}, true},
+		"with a proxy of its own":    {Options{DataPlane: true, Proxy: dataplane.ProxyOptions{Command: "proxy"}}, true},
 		"of a folder":                {Options{DataPlane: true, BinDir: "bin"}, false}, // no user has to have one
 		"with a control plane alone": {Options{}, false},
 	} {
-		if got := slices.Contains(c.options.Components(), CoreDNS); got != c.want {
+		if got := slices.Contains(c.options.Components(), programs.CoreDNS); got != c.want {
 			t.Errorf("%s: CoreDNS %v, want %v", name, got, c.want)
 		}
 	}
@@ -51,7 +54,7 @@ func TestServiceControllerIsBuiltForLabsWithNodes(t *testing.T) {
 		"of a folder":                {Options{DataPlane: true, BinDir: "bin"}, false}, // no user has to have one
 		"with a control plane alone": {Options{}, false},
 	} {
-		if got := slices.Contains(c.options.Components(), ServiceController); got != c.want {
+		if got := slices.Contains(c.options.Components(), programs.ServiceController); got != c.want {
 			t.Errorf("%s: service controller %v, want %v", name, got, c.want)
 		}
 	}

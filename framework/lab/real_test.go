@@ -5,11 +5,13 @@
 package lab
 
 import (
-	"github.com/service-conformance/conformance/framework/lab/fakes"
 	"net/http"
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/service-conformance/conformance/framework/lab/controlplane"
+	"github.com/service-conformance/conformance/framework/lab/fakes"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -27,10 +29,10 @@ func newRealLab(t *testing.T) *Lab {
 func TestTheServerRefusesWhatTheLabCallsUnavailable(t *testing.T) {
 	l := newRealLab(t)
 	for _, cidr := range []string{"10.96.0.0/30", "10.96.0.0/32", "fd00::/126"} {
-		if _, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: prefixes(cidr)}); !candidate.IsUnavailable(err) {
+		if _, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: fakes.Prefixes(cidr)}); !candidate.IsUnavailable(err) {
 			t.Errorf("%s: %v, want unavailable", cidr, err)
 		}
-		_, err := l.start(t.Context(), ranges{primary: prefixes(cidr)[0], nodePorts: spec.DefaultNodePorts})
+		_, err := l.start(t.Context(), controlplane.Ranges{Primary: fakes.Prefixes(cidr)[0], NodePorts: spec.DefaultNodePorts})
 		if err == nil || !strings.Contains(err.Error(), "must be at least 8 IP addresses") {
 			t.Errorf("%s: the real server says %v", cidr, err)
 		}
@@ -39,13 +41,13 @@ func TestTheServerRefusesWhatTheLabCallsUnavailable(t *testing.T) {
 
 func TestRealControlPlane(t *testing.T) {
 	l := newRealLab(t)
-	q := candidate.Request{ServiceCIDRs: prefixes("10.96.0.0/29", "fd00::/112"), Exclusive: true}
+	q := candidate.Request{ServiceCIDRs: fakes.Prefixes("10.96.0.0/29", "fd00::/112"), Exclusive: true}
 	cp, err := l.ControlPlane(t.Context(), q)
 	fakes.Must(t, err)
-	c := cp.(*controlPlane).server.client
+	c := cp.(*controlplane.ControlPlane).Server.Client
 	const services = "/api/v1/namespaces/default/services"
 	create := func(name string) error {
-		return c.call(t.Context(), http.MethodPost, services, "application/json", []byte(`{"metadata":{"name":"`+name+`"},"spec":{"ports":[{"port":80}]}}`), nil)
+		return c.Call(t.Context(), http.MethodPost, services, "application/json", []byte(`{"metadata":{"name":"`+name+`"},"spec":{"ports":[{"port":80}]}}`), nil)
 	}
 	for _, name := range []string{"a", "b", "c", "d", "e"} { // with "kubernetes" all usable addresses of the range
 		fakes.Must(t, create(name))
@@ -54,7 +56,7 @@ func TestRealControlPlane(t *testing.T) {
 		t.Errorf("one more: %v", err)
 	}
 	fakes.Must(t, cp.Restart(t.Context()))
-	fakes.Must(t, c.get(t.Context(), services+"/e", nil))
+	fakes.Must(t, c.Get(t.Context(), services+"/e", nil))
 	cp.Release()
 
 	cp, err = l.ControlPlane(t.Context(), q)

@@ -5,6 +5,8 @@ import (
 	"fmt"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/lab/controlplane"
+	"github.com/service-conformance/conformance/framework/lab/dataplane"
 )
 
 // DataPlane implements candidate.Candidate. All leases share the nodes of one cluster, which the first one starts.
@@ -16,17 +18,17 @@ func (l *Lab) DataPlane(ctx context.Context, q candidate.DataPlaneRequest) (cand
 	if err != nil {
 		return nil, err
 	}
-	return w.lease(q)
+	return w.Lease(q)
 }
 
 // ensureWorld starts the cluster unless it runs. A start that failed is not tried again: every check would wait for it.
-func (l *Lab) ensureWorld(ctx context.Context) (*world, error) {
+func (l *Lab) ensureWorld(ctx context.Context) (*dataplane.World, error) {
 	l.worldMu.Lock()
 	defer l.worldMu.Unlock()
-	if l.world == nil && l.worldError == nil {
-		r, err := parseRanges(candidate.Request{DualStack: true}, l.version)
+	if l.World == nil && l.worldError == nil {
+		r, err := controlplane.ParseRanges(candidate.Request{DualStack: true}, l.Version)
 		if err == nil {
-			l.world, err = l.startWorld(ctx, cluster{ranges: r, zones: sharedZones, controllers: endpointControllers})
+			l.World, err = l.StartWorld(ctx, dataplane.Cluster{Ranges: r, Zones: dataplane.SharedZones, Controllers: dataplane.EndpointControllers})
 		}
 		if err != nil && ctx.Err() != nil { // a check that was interrupted leaves the start to the next one
 			return nil, err
@@ -36,16 +38,16 @@ func (l *Lab) ensureWorld(ctx context.Context) (*world, error) {
 	if l.worldError != nil {
 		return nil, fmt.Errorf("no data plane: %w", l.worldError)
 	}
-	return l.world, l.world.alive()
+	return l.World, l.World.Alive()
 }
 
-// startWorld starts a cluster of nodes from the parts of the lab.
-func (l *Lab) startWorld(ctx context.Context, c cluster) (*world, error) {
+// StartWorld starts a cluster of nodes from the parts of the lab.
+func (l *Lab) StartWorld(ctx context.Context, c dataplane.Cluster) (*dataplane.World, error) {
 	e, err := l.ensureEtcd(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return startWorld(ctx, parts{
-		version: l.version, binaries: l.binaries, dir: l.dir, ca: l.ca, etcd: e, proxy: l.proxy, coreDNS: l.coreDNS, surroundings: l.surroundings,
+	return dataplane.StartWorld(ctx, dataplane.Parts{
+		Version: l.Version, Binaries: l.Binaries, Dir: l.Dir, Ca: l.ca, Etcd: e, Proxy: l.Proxy, CoreDNS: l.coreDNS, Surroundings: l.surroundings,
 	}, c)
 }

@@ -7,8 +7,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -65,7 +67,7 @@ func Install(t *testing.T, names ...string) string {
 		t.Fatal(err)
 	}
 	for _, n := range names {
-		Copy(t, self, filepath.Join(dir, binaryName(n)))
+		Copy(t, self, filepath.Join(dir, BinaryName(n)))
 	}
 	return dir
 }
@@ -163,7 +165,7 @@ func goTool(args []string) {
 		Check(err)
 		for _, pkg := range args[slices.Index(args, "-o")+2:] {
 			name := pkg[strings.LastIndexByte(pkg, '/')+1:]
-			Check(os.WriteFile(filepath.Join(out, binaryName(name)), program, 0o755))
+			Check(os.WriteFile(filepath.Join(out, BinaryName(name)), program, 0o755))
 		}
 	}
 }
@@ -253,7 +255,8 @@ func apiServer(version string, args []string) {
 // OnWindows reports whether file modes and signals mean nothing.
 func OnWindows() bool { return runtime.GOOS == "windows" }
 
-func binaryName(program string) string {
+// BinaryName is the name of a program's file on this system.
+func BinaryName(program string) string {
 	if OnWindows() {
 		return program + ".exe"
 	}
@@ -278,4 +281,23 @@ func Until(t *testing.T, what string, holds func() bool) {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
+}
+
+// Prefixes are ranges of addresses.
+func Prefixes(cidrs ...string) []netip.Prefix {
+	var ps []netip.Prefix
+	for _, c := range cidrs {
+		ps = append(ps, netip.MustParsePrefix(c))
+	}
+	return ps
+}
+
+// Exists reports whether there is something at a path.
+func Exists(t *testing.T, path string) bool {
+	t.Helper()
+	_, err := os.Stat(path)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		t.Fatal(err)
+	}
+	return err == nil
 }

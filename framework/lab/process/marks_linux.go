@@ -1,0 +1,54 @@
+package process
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"time"
+)
+
+// EnvironmentOf is the environment that a process was started with. In the midst of execve it reads as empty for a moment, as it does for good of what has none,
+// and of what has no program: zombies and threads of the kernel.
+func EnvironmentOf(pid int) ([]byte, error) {
+	const looks = 50
+	dir := fmt.Sprintf("/proc/%d", pid)
+	for look := 1; ; look++ {
+		env, err := os.ReadFile(filepath.Join(dir, "environ"))
+		if err != nil || len(env) > 0 || look == looks {
+			return env, err
+		}
+		if _, err := os.Readlink(filepath.Join(dir, "exe")); err != nil {
+			return nil, err
+		}
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// EndMarked ends what still runs in the shells of a lab, and what the commands of users have left, whose namespaces it would keep.
+func EndMarked(runDir string) error {
+	processes, err := filepath.Glob("/proc/[0-9]*/environ")
+	if err != nil {
+		return err
+	}
+	mark := []byte("\x00" + LabVariable + "=" + runDir + "\x00")
+	var errs []error
+	for _, path := range processes {
+		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
+		if err != nil || pid == os.Getpid() {
+			continue
+		}
+		i := Identity{PID: pid}
+		if i.Started, err = StartTime(pid); err != nil {
+			continue // it has ended
+		}
+		env, err := EnvironmentOf(pid)
+		if err != nil || !bytes.Contains(append([]byte{0}, env...), mark) {
+			continue // it is somebody else's, or runs elsewhere
+		}
+		errs = append(errs, i.End((*os.Process).Kill))
+	}
+	return errors.Join(errs...)
+}
