@@ -81,6 +81,8 @@ type running struct {
 	seen []CaseSeen
 	// shots are kept of a check with a timeline.
 	shots *recorder
+	// memory is metered since the check began.
+	memory memoryMeter
 }
 
 var current *running
@@ -92,7 +94,7 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	}
 	ctx, end := endingWithRun(node)
 	defer end()
-	current = &running{declared: d, ctx: ctx, result: Result{
+	current = &running{declared: d, ctx: ctx, memory: meterMemory(), result: Result{
 		Suite: d.Suite, Check: d.Name, ServiceCIDR: cidr, Requirements: d.Requirements, Location: d.Location,
 		TimeoutSeconds: d.Timeout.Seconds(),
 	}}
@@ -308,6 +310,9 @@ func judge(report ginkgo.SpecReport) {
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("the check itself panicked: %s (%s)", report.Failure.ForwardedPanic, location(report.Failure.Location))
 	case report.Failure.FailureNodeType != types.NodeTypeIt:
 		r.Verdict, r.Reason = Unknown, "cleaning up failed: "+plainMessage(report.Failure.Message)
+	case current.starved() != "":
+		r.Verdict, r.Reason = Unknown, current.starved()
+		r.Evidence = append(r.Evidence, Evidence{Name: "not met", Value: plainMessage(report.Failure.Message)})
 	default:
 		r.Verdict = NonConformant
 		r.Failure = &Failure{Message: plainMessage(report.Failure.Message), Location: location(report.Failure.Location)}
@@ -333,6 +338,14 @@ func judge(report ginkgo.SpecReport) {
 	}
 	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r})
 	current = nil
+}
+
+// starved says why what came late accuses nobody: the machine was short of memory while a check of traffic ran. Nothing comes late on a virtual clock.
+func (r *running) starved() string {
+	if !r.declared.Traffic || onVirtualClock() {
+		return ""
+	}
+	return r.memory.shortage()
 }
 
 // Interrupted is the reason of a verdict that an interruption left unknown.
@@ -389,7 +402,7 @@ func converge(ctx context.Context, what string, within time.Duration, more func(
 	watch := startStopwatch()
 	defer watch.stop()
 	var unmet string
-	givenUp := readsGivenUp.Load()
+	givenUp, meter := readsGivenUp.Load(), meterMemory()
 	g := gomega.NewGomega(func(message string, _ ...int) { unmet = message })
 	for left := bound; !g.Eventually(ctx, demand).WithTimeout(left).WithPolling(polling).Should(gomega.Succeed(), "%s within %s", what, within); {
 		if left = bound - watch.elapsed(); left <= 0 || ctx.Err() != nil {
@@ -401,6 +414,9 @@ func converge(ctx context.Context, what string, within time.Duration, more func(
 				bound = watch.elapsed() + left
 			}
 			if left <= 0 {
+				if short := meter.shortage(); short != "" && !onVirtualClock() {
+					Abort("%s; %s", short, plainMessage(unmet))
+				}
 				ginkgo.Fail(unmet)
 			}
 		}
