@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site readers verify generate fuzz bench measure lint cross release clean
+.PHONY: api prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site readers verify generate fuzz bench measure lint cross release clean
 
 ## conformance: build, judge the reference, and say where the reports are
 conformance: build
@@ -36,7 +36,7 @@ lab-proxy: build
 ## lab-stays: test a lab that stays up (needs iptables)
 # It judges the lab again and again, kills runs, and ends proxies.
 lab-stays: build
-	go test -count=1 -tags lab ./framework/lab ./framework/lab/standing ./cmd/conformance -run 'Real|Stay|ServerRefuses'
+	go test -count=1 -tags lab ./internal/lab ./internal/lab/standing ./cmd/conformance -run 'Real|Stay|ServerRefuses'
 
 ## lab-surroundings: compare proxy verdicts in each of SURROUNDINGS
 # It runs the proxy suite in PROXY_MODE, and fails if a verdict differs.
@@ -97,6 +97,10 @@ generate:
 	go generate ./framework/spec
 	$(MAKE) build
 	$(BIN) verify --write docs/specification.md
+
+## api: write what the library exports to docs/api.txt
+api:
+	go run ./hack/apilist >docs/api.txt.new && mv docs/api.txt.new docs/api.txt
 
 ## fuzz: run every fuzz target for FUZZ_TIME
 fuzz:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Runs a command, such as `go build`, that embeds the agent alone for each of the architectures that come before --. The agent lies in a temporary folder, which an
-# overlay of the go tool puts in the place of framework/agent/embedded/programs: no later build can embed one of older sources.
+# overlay of the go tool puts in the place of internal/agent/embedded/programs: no later build can embed one of older sources.
 #   hack/agent.sh amd64 arm64 -- go build ./cmd/conformance
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
@@ -10,7 +10,7 @@ entries=
 while [ "${1:?usage: hack/agent.sh ARCHITECTURE... -- COMMAND}" != -- ]; do
   (cd "$root" && GOOS=linux GOARCH=$1 CGO_ENABLED=0 go build -buildvcs=false -trimpath -ldflags="-s -w" -o "$work/agent" ./cmd/conformance-agent)
   gzip -9nc "$work/agent" >"$work/agent-linux-$1.gz"
-  entries+="${entries:+,}\"$root/framework/agent/embedded/programs/agent-linux-$1.gz\":\"$work/agent-linux-$1.gz\""
+  entries+="${entries:+,}\"$root/internal/agent/embedded/programs/agent-linux-$1.gz\":\"$work/agent-linux-$1.gz\""
   shift
 done
 shift

@@ -9,7 +9,7 @@ import (
 	"os/signal"
 	"syscall"
 
-	"github.com/service-conformance/conformance/framework/agent"
+	"github.com/service-conformance/conformance/internal/agent"
 )
 
 // The codes of conformance for wrong configuration and for a harness that broke.

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/service-conformance/conformance/framework/agent"
+	"github.com/service-conformance/conformance/internal/agent"
 )
 
 func newAgent() *cobra.Command {

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/service-conformance/conformance/framework/agent"
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/internal/agent"
 )
 
 func TestAgentWithoutItsConfiguration(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/service-conformance/conformance/framework/clusterrun"
+	"github.com/service-conformance/conformance/internal/clusterrun"
 )
 
 // clusterCommands make the clusters of tier cluster, and remove them.

@@ -17,8 +17,8 @@ import (
 
 	"github.com/onsi/gomega"
 
-	"github.com/service-conformance/conformance/framework/clusterrun"
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/internal/clusterrun"
 )
 
 // madeByCommands are clusters that commands make: reference API servers, whose files are in a folder.

@@ -18,7 +18,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/report"
-	"github.com/service-conformance/conformance/framework/sonobuoy"
+	"github.com/service-conformance/conformance/internal/sonobuoy"
 )
 
 // imagePlaceholder stands in the manifests where the image goes, and in the line that says how to put it there.

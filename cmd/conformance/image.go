@@ -10,10 +10,10 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/spf13/cobra"
 
-	"github.com/service-conformance/conformance/framework/agent/embedded"
-	"github.com/service-conformance/conformance/framework/agent/image"
 	"github.com/service-conformance/conformance/framework/check"
-	"github.com/service-conformance/conformance/framework/wholefile"
+	"github.com/service-conformance/conformance/internal/agent/embedded"
+	"github.com/service-conformance/conformance/internal/agent/image"
+	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
 func newImage() *cobra.Command {

@@ -11,10 +11,10 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/service-conformance/conformance/framework/clusterrun"
-	"github.com/service-conformance/conformance/framework/lab/isolation"
 	"github.com/service-conformance/conformance/framework/report"
-	"github.com/service-conformance/conformance/framework/scratch"
+	"github.com/service-conformance/conformance/internal/clusterrun"
+	"github.com/service-conformance/conformance/internal/lab/isolation"
+	"github.com/service-conformance/conformance/internal/scratch"
 )
 
 // Bounds on what happens after a signal.

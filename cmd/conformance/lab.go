@@ -13,12 +13,12 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/lab"
-	"github.com/service-conformance/conformance/framework/lab/dataplane"
-	"github.com/service-conformance/conformance/framework/lab/isolation"
-	"github.com/service-conformance/conformance/framework/lab/programs"
-	"github.com/service-conformance/conformance/framework/lab/standing"
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/internal/lab"
+	"github.com/service-conformance/conformance/internal/lab/dataplane"
+	"github.com/service-conformance/conformance/internal/lab/isolation"
+	"github.com/service-conformance/conformance/internal/lab/programs"
+	"github.com/service-conformance/conformance/internal/lab/standing"
 )
 
 func newLab() *cobra.Command {

@@ -9,9 +9,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/lab"
-	"github.com/service-conformance/conformance/framework/lab/isolation"
-	"github.com/service-conformance/conformance/framework/lab/standing"
+	"github.com/service-conformance/conformance/internal/lab"
+	"github.com/service-conformance/conformance/internal/lab/isolation"
+	"github.com/service-conformance/conformance/internal/lab/standing"
 )
 
 // runsPrograms is a candidate that can tell of the programs that it runs.

@@ -12,8 +12,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/service-conformance/conformance/framework/lab/download"
-	"github.com/service-conformance/conformance/framework/lab/programs"
+	"github.com/service-conformance/conformance/internal/lab/download"
+	"github.com/service-conformance/conformance/internal/lab/programs"
 )
 
 func newLabFetch() *cobra.Command {

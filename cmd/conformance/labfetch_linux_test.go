@@ -22,8 +22,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/service-conformance/conformance/framework/lab/programs"
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/internal/lab/programs"
 )
 
 // releases is a server that stands in for dl.k8s.io and github.com.

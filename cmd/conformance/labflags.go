@@ -6,8 +6,8 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/lab/dataplane"
-	"github.com/service-conformance/conformance/framework/lab/programs"
+	"github.com/service-conformance/conformance/internal/lab/dataplane"
+	"github.com/service-conformance/conformance/internal/lab/programs"
 )
 
 // registerProxyMode adds the flag that chooses what kube-proxy does.

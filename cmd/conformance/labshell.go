@@ -3,7 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
-	"github.com/service-conformance/conformance/framework/lab/standing"
+	"github.com/service-conformance/conformance/internal/lab/standing"
 )
 
 func newLabShell() *cobra.Command {

@@ -15,8 +15,8 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/cluster"
-	"github.com/service-conformance/conformance/framework/lab/standing"
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/internal/lab/standing"
 )
 
 // stayingLab is a lab that is up for the time of a test. The program has the user's own cache, where what the lab runs is built once.

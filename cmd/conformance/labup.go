@@ -8,10 +8,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/lab/dataplane"
-	"github.com/service-conformance/conformance/framework/lab/programs"
-	"github.com/service-conformance/conformance/framework/lab/standing"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/lab/dataplane"
+	"github.com/service-conformance/conformance/internal/lab/programs"
+	"github.com/service-conformance/conformance/internal/lab/standing"
 )
 
 func newLabUp() *cobra.Command {

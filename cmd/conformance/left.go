@@ -4,8 +4,8 @@ import (
 	"errors"
 	"slices"
 
-	"github.com/service-conformance/conformance/framework/lab/process"
-	"github.com/service-conformance/conformance/framework/scratch"
+	"github.com/service-conformance/conformance/internal/lab/process"
+	"github.com/service-conformance/conformance/internal/scratch"
 )
 
 // removeLeft removes the temporary files, and ends the processes, that killed runs of this user have left on this machine. It returns the paths of what it removed.

@@ -12,10 +12,10 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"github.com/service-conformance/conformance/framework/lab/isolation"
-	"github.com/service-conformance/conformance/framework/lab/standing"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
+	"github.com/service-conformance/conformance/internal/lab/isolation"
+	"github.com/service-conformance/conformance/internal/lab/standing"
 
 	_ "github.com/service-conformance/conformance/suites/allocation"
 	_ "github.com/service-conformance/conformance/suites/apischema"

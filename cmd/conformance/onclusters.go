@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/check"
-	"github.com/service-conformance/conformance/framework/clusterrun"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/clusterrun"
 )
 
 // rangesForClusters are the Service ranges that clusters are made with.

@@ -16,7 +16,7 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/absent"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/report"
-	"github.com/service-conformance/conformance/framework/selftest"
+	"github.com/service-conformance/conformance/internal/selftest"
 )
 
 type selftestFlags struct {

@@ -12,7 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/service-conformance/conformance/framework/report"
-	"github.com/service-conformance/conformance/framework/sonobuoy"
+	"github.com/service-conformance/conformance/internal/sonobuoy"
 )
 
 // sonobuoyFlags make a run a plugin of Sonobuoy.

@@ -27,7 +27,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/report"
-	"github.com/service-conformance/conformance/framework/sonobuoy"
+	"github.com/service-conformance/conformance/internal/sonobuoy"
 )
 
 // aggregator stands in for Sonobuoy: for the worker beside the plugin, which relays progress and waits for the file done, and for the aggregator, which

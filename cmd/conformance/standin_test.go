@@ -21,11 +21,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/service-conformance/conformance/framework/agent"
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/cluster"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/agent"
 )
 
 // standIn is a cluster behind HTTP, for tests of what a run sends to one: the API server of the reference, three nodes, DNS and kube-proxy as

@@ -9,7 +9,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/lab/programs"
+	"github.com/service-conformance/conformance/internal/lab/programs"
 )
 
 // tier is a place where candidates run, as --tier names it. Each has a file of its own.

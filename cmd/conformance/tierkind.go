@@ -9,10 +9,10 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/clusterrun"
 	"github.com/service-conformance/conformance/framework/kindcluster"
-	"github.com/service-conformance/conformance/framework/lab/programs"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/clusterrun"
+	"github.com/service-conformance/conformance/internal/lab/programs"
 )
 
 // kindTier is clusters of containers that are made for the run, or one that there is.

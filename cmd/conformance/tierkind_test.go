@@ -7,11 +7,11 @@ import (
 	"testing"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/clusterrun"
 	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/runner"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/clusterrun"
 )
 
 func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {

@@ -7,11 +7,11 @@ import (
 
 	"github.com/spf13/pflag"
 
-	"github.com/service-conformance/conformance/framework/lab"
-	"github.com/service-conformance/conformance/framework/lab/dataplane"
-	"github.com/service-conformance/conformance/framework/lab/network"
-	"github.com/service-conformance/conformance/framework/lab/programs"
-	"github.com/service-conformance/conformance/framework/lab/standing"
+	"github.com/service-conformance/conformance/internal/lab"
+	"github.com/service-conformance/conformance/internal/lab/dataplane"
+	"github.com/service-conformance/conformance/internal/lab/network"
+	"github.com/service-conformance/conformance/internal/lab/programs"
+	"github.com/service-conformance/conformance/internal/lab/standing"
 )
 
 // labTier is a lab: one of the run's own, or one that is up.

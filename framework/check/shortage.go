@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/service-conformance/conformance/framework/memory"
+	"github.com/service-conformance/conformance/internal/memory"
 )
 
 // stallShare is the part of a check's time for which processes of this machine may wait for memory. Beyond it, what comes late accuses nobody: everything comes

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
-	"github.com/service-conformance/conformance/framework/agent"
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/agent"
 )
 
 // proxyServer answers for the agents of pods as the API server's pod proxy does, and counts the requests to each pod.

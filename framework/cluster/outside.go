@@ -14,8 +14,8 @@ import (
 
 	"sigs.k8s.io/yaml"
 
-	"github.com/service-conformance/conformance/framework/agent"
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/agent"
 )
 
 // Outside is where the clients outside of the cluster are: an agent (agent.Config with Outside) on a machine whose routes lead what its clients send to the

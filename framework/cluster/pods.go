@@ -23,8 +23,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 	watchtools "k8s.io/client-go/tools/watch"
 
-	"github.com/service-conformance/conformance/framework/agent"
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/agent"
 )
 
 // controlPort is where an agent is told what to do, in a pod that has a network of its own.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/service-conformance/conformance/framework/processgroup"
-	"github.com/service-conformance/conformance/framework/wholefile"
+	"github.com/service-conformance/conformance/internal/processgroup"
+	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
 // Command is the Provider of a cluster that a command of the user's makes and another one removes. Both are lines of a shell, in which {name} and {service-cidr}

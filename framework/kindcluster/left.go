@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/service-conformance/conformance/framework/scratch"
+	"github.com/service-conformance/conformance/internal/scratch"
 )
 
 // scratchKind is that of the folders in which Create writes what clusters are made from.

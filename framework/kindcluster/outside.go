@@ -19,8 +19,8 @@ import (
 	"golang.org/x/sync/errgroup"
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 
-	"github.com/service-conformance/conformance/framework/agent"
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/agent"
 )
 
 // Outside is a container beside the nodes of a cluster, with an agent in it: the clients outside of the cluster. For each node there is a range of client

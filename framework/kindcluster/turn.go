@@ -5,7 +5,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/service-conformance/conformance/framework/scratch"
+	"github.com/service-conformance/conformance/internal/scratch"
 )
 
 // TakeTurn waits until no other run of this user judges the existing cluster of the name: each prepares the nodes (Fence, StartOutside), and undoes that at its end. waiting is

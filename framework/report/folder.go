@@ -9,8 +9,8 @@ import (
 	"path/filepath"
 
 	"github.com/service-conformance/conformance/framework/check"
-	"github.com/service-conformance/conformance/framework/scratch"
-	"github.com/service-conformance/conformance/framework/wholefile"
+	"github.com/service-conformance/conformance/internal/scratch"
+	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
 // Names of the files in a report folder.

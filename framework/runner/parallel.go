@@ -14,7 +14,7 @@ import (
 	ginkgorun "github.com/onsi/ginkgo/v2/ginkgo/run"
 
 	"github.com/service-conformance/conformance/framework/candidate/remote"
-	"github.com/service-conformance/conformance/framework/scratch"
+	"github.com/service-conformance/conformance/internal/scratch"
 )
 
 // runParallel lets Ginkgo's own runner start this binary as its workers. The candidate stays here; the workers reach it

@@ -10,7 +10,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
-	"github.com/service-conformance/conformance/framework/wholefile"
+	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
 // contextName is the name of all that a kubeconfig of the reference holds.

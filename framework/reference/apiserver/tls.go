@@ -6,7 +6,7 @@ import (
 	"net"
 	"net/netip"
 
-	"github.com/service-conformance/conformance/framework/certificates"
+	"github.com/service-conformance/conformance/internal/certificates"
 )
 
 // serverTLS is what one server is verified with: an authority of its own, and a certificate for its host and the loopback names.

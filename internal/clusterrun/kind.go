@@ -1,0 +1,70 @@
+package clusterrun
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/kindcluster"
+	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/memory"
+)
+
+// Kind opens a run on clusters that kind makes, at most some of them at a time. Their names are the run's. An error is wrong
+// configuration or a *BrokenError.
+func Kind(o Options, clusters []kindcluster.Options, most int) (*Run, error) {
+	if err := kindcluster.Available(); err != nil {
+		return nil, err
+	}
+	var serviceCIDRs []string
+	for _, c := range clusters {
+		serviceCIDRs = append(serviceCIDRs, spec.ServiceCIDRs(c.ServiceCIDRs).String())
+	}
+	r, err := open(o, serviceCIDRs...)
+	if err != nil {
+		return nil, err
+	}
+	r.onKind = true
+	r.create = func(ctx context.Context, i int) (*made, error) {
+		c := clusters[i]
+		c.Name = r.clusterName(i)
+		return r.createKind(ctx, i, c)
+	}
+	if !o.Keep {
+		r.Leaves = fmt.Sprintf("clusters conformance-%s-N: `kind get clusters` shows them, `kind delete cluster --name` removes one", r.id)
+	}
+	if err := r.agent.prepare(r); err != nil {
+		r.Close()
+		return nil, &BrokenError{err}
+	}
+	workers := 0
+	for _, c := range clusters {
+		workers = max(workers, c.Workers)
+	}
+	available, _ := memory.Available() // 0 if it is not known
+	fit, why := fitting(min(most, len(clusters)), workers, available)
+	if why != "" {
+		fmt.Fprintln(o.Out, why)
+	}
+	r.most = fit
+	return r, nil
+}
+
+// createKind makes the i-th cluster.
+func (r *Run) createKind(ctx context.Context, i int, o kindcluster.Options) (*made, error) {
+	start := time.Now()
+	over := ""
+	if r.Terminal {
+		over = "\r\x1b[K" // the progress of the cluster that is judged
+	}
+	fmt.Fprintf(r.Out, "%screating cluster %s with Service range %s\n", over, o.Name, r.cidrs[i])
+	c, err := kindcluster.Create(ctx, o, r.folder.Path, r.logsDir(i))
+	if err != nil {
+		return nil, err
+	}
+	if err := r.agent.load(ctx, c, r.AgentImage); err != nil {
+		return nil, errors.Join(r.withLogs(ctx, i, c, err), c.Delete(context.WithoutCancel(ctx)))
+	}
+	return &made{c, time.Since(start)}, nil
+}

@@ -1,0 +1,76 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	"github.com/service-conformance/conformance/internal/lab/process"
+	"github.com/service-conformance/conformance/internal/lab/programs"
+	"github.com/service-conformance/conformance/internal/wholefile"
+)
+
+// serviceCIDRController holds a ServiceCIDR that is being deleted while addresses depend on it.
+const serviceCIDRController = "service-cidr-controller"
+
+// StartServiceCIDRController runs the controller for this server, and returns once it holds the default ServiceCIDR.
+func (s *APIServer) StartServiceCIDRController(ctx context.Context) (_ *process.Process, err error) {
+	content, err := Kubeconfig(s.Client.Access)
+	if err != nil {
+		return nil, err
+	}
+	kubeconfig := filepath.Join(s.home, "controller.kubeconfig")
+	if err := wholefile.Write(kubeconfig, content, 0o600); err != nil {
+		return nil, err
+	}
+	p, err := process.Start(ControllerManager(s.Binaries, kubeconfig, serviceCIDRController, s.home+"-controller.log"))
+	if err != nil {
+		return nil, err
+	}
+	if err = s.dir.Add(p); err == nil {
+		err = s.wait(ctx, func(ctx context.Context) error {
+			if !p.Alive() {
+				return nil // told below
+			}
+			return s.defaultRangeHeld(ctx)
+		})
+	}
+	if err == nil && !p.Alive() {
+		err = p.StartError()
+	}
+	if err != nil {
+		p.Kill()
+		s.dir.Forget(p)
+		return nil, fmt.Errorf("start the controller of ServiceCIDRs: %w", err)
+	}
+	return p, nil
+}
+
+// defaultRangeHeld returns nil once a controller has put its finalizer on the default ServiceCIDR.
+func (s *APIServer) defaultRangeHeld(ctx context.Context) error {
+	var cidr object
+	if err := s.Client.Get(ctx, serviceCIDRPath+"/kubernetes", &cidr); err != nil {
+		return err
+	}
+	if len(cidr.Metadata.Finalizers) == 0 {
+		return errors.New(`nothing holds the ServiceCIDR "kubernetes"`)
+	}
+	return nil
+}
+
+// ControllerManager is the command that runs these controllers and no others.
+func ControllerManager(b *programs.Binaries, kubeconfig, controllers, log string) process.Command {
+	return process.Command{
+		Name: string(programs.ControllerManager), Path: b.Path(programs.ControllerManager), Log: log,
+		Args: []string{
+			"--kubeconfig=" + kubeconfig,
+			"--controllers=" + controllers,
+			"--leader-elect=false",
+			"--secure-port=0",
+			"--kube-api-qps=1000", "--kube-api-burst=2000",
+			"--concurrent-service-endpoint-syncs=10", "--concurrent-endpoint-syncs=5", "--mirroring-concurrent-service-endpoint-syncs=5",
+			"--v=1",
+		},
+	}
+}

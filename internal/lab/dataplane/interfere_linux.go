@@ -1,0 +1,115 @@
+package dataplane
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/lab/process"
+)
+
+// Interfere implements candidate.DataPlane.
+func (d *dataPlane) Interfere(ctx context.Context, name string, what candidate.Interference) error {
+	n, err := d.ownNode(name)
+	if err != nil {
+		return err
+	}
+	var script string
+	switch what {
+	case candidate.CutOff:
+		return n.network.CutOff()
+	case candidate.FlushRules:
+		script = flushScript
+	case candidate.DropRules:
+		script = dropRulesScript
+	case candidate.BlockRules:
+		script = blockRulesScript
+	case candidate.DropRealServers:
+		script = dropRealServersScript
+	case candidate.AddRealServer:
+		script = addRealServerScript
+	case candidate.AddVirtualServer:
+		script = addVirtualServerScript
+	default:
+		return fmt.Errorf("unknown interference %q", what)
+	}
+	out, err := n.run(ctx, script)
+	if err != nil {
+		return fmt.Errorf("%s on %s: %w: %s", what, name, err, strings.TrimSpace(out))
+	}
+	return nil
+}
+
+// flushScript deletes the tables of kube-proxy in every mode, whichever of the programs there are. Each goes at once: kube-proxy, whose partial syncs would
+// take chains that are empty for its own, must not come between.
+const flushScript = `
+for program in iptables ip6tables; do
+	command -v $program-restore >/dev/null || continue
+	for table in nat filter mangle; do printf '*%s\nCOMMIT\n' $table | $program-restore -w; done
+done
+if command -v nft >/dev/null; then
+	for family in ip ip6; do
+		if nft list table $family kube-proxy >/dev/null 2>&1; then nft delete table $family kube-proxy; fi
+	done
+fi
+if test -e /proc/net/ip_vs; then ipvsadm -C; fi
+true`
+
+// dropRulesScript deletes the rules of KUBE-SERVICES that lead to the chains of Services, all of a family at once. A rule that has gone meanwhile makes that fail.
+const dropRulesScript = `
+for program in iptables ip6tables; do
+	command -v $program-save >/dev/null || continue
+	rules=$($program-save -t nat | sed -n 's/^-A \(KUBE-SERVICES .* -j KUBE-SVC-.*\)/-D \1/p')
+	if test -n "$rules"; then printf '*nat\n%s\nCOMMIT\n' "$rules" | $program-restore -w --noflush || exit; fi
+done
+true`
+
+// blockRulesScript replaces the tables by ones with a chain of a name that kube-proxy uses and of another type, which it can neither add nor change.
+const blockRulesScript = `for family in ip ip6; do
+	printf '%s\n' "add table $family kube-proxy" "delete table $family kube-proxy" "add table $family kube-proxy" \
+		"add chain $family kube-proxy nat-prerouting { type filter hook prerouting priority 0; }" | nft -f - || exit
+done`
+
+// The lines of "ipvsadm -Sn" are "-A -t 10.96.0.1:443 -s rr" for a virtual server and "-a -t 10.96.0.1:443 -r 10.244.1.2:6443 -m -w 1" for a real one.
+// The proxy goes on meanwhile: what is listed may have gone or be back, or be listed twice, for the kernel lists by position. So what ipvsadm says of a
+// failure decides, not another look. What it says is not translated.
+const (
+	dropRealServersScript = `ipvsadm -Sn | grep '^-a' | while read -r _ kind virtual _ real _; do
+		said=$(ipvsadm -d $kind $virtual -r $real 2>&1) || case $said in
+			*"No such destination"*|*"Service not defined"*) ;;
+			*) echo "$said"; exit 1;;
+		esac
+	done`
+	addRealServerScript = `ipvsadm -Sn | grep '^-A' | while read -r _ kind virtual _; do
+		case $virtual in \[*) real='[2001:db8:dead::1]:9';; *) real=192.0.2.66:9;; esac
+		said=$(ipvsadm -a $kind $virtual -r $real -m -w 100 2>&1) || case $said in
+			*"Destination already exists"*|*"Service not defined"*) ;;
+			*) echo "$said"; exit 1;;
+		esac
+	done`
+)
+
+// addVirtualServerScript repeats what it says of a virtual server and of its real servers at another address.
+const addVirtualServerScript = `ipvsadm -Sn | while read -r what kind virtual rest; do
+	address=${virtual%:*}
+	case $address in *[!0-9.]*|198.19.*) continue;; esac
+	said=$(ipvsadm $what $kind 198.19.${address#*.*.}:${virtual##*:} $rest 2>&1) || case $said in
+		*"already exists"*|*"Service not defined"*) ;;
+		*) echo "$said"; exit 1;;
+	esac
+done`
+
+// run runs a shell script in the namespace of the node and returns what it prints.
+func (n *Node) run(ctx context.Context, script string) (string, error) {
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", script)
+	cmd.Env = append(process.ServerEnvironment(), n.environment()...)
+	var out strings.Builder
+	cmd.Stdout, cmd.Stderr = &out, &out
+	if err := process.SpawnIn(n.network.Namespace)(cmd); err != nil {
+		return "", err
+	}
+	err := cmd.Wait()
+	return out.String(), err
+}

@@ -1,0 +1,147 @@
+package dataplane
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/lab/isolation"
+	"github.com/service-conformance/conformance/internal/lab/process"
+)
+
+// ProxyOptions say which service proxy the nodes of a lab run.
+type ProxyOptions struct {
+	// Mode of kube-proxy (candidate.ProxyModes); empty is the default one.
+	Mode string
+	// Command, if set, runs instead of kube-proxy in the network namespace of each node, by a shell. {kubeconfig}, {node}, {pod-cidr} and {cgroup} in it
+	// stand for the path of a kubeconfig, the name of the node, the ranges of all pods, joined by a comma, and the folder of the cgroup (version 2) that the
+	// processes and sockets of the node and its pods are in: empty where a node can have none.
+	Command string
+	// Ready, if set, is run in the network namespace of a node, again and again, until it succeeds: the proxy of Command serves then. The
+	// placeholders of this and of the following are those of Command.
+	Ready string
+	// Setup, if set, is run in the network namespace of each node before its proxy starts, Teardown after it was stopped.
+	Setup, Teardown string
+	// PodSetup, if set, is run in the network namespace of a node for each pod, once its network stands and before anything is sent, as a CNI plugin is called;
+	// PodTeardown before its network goes. {pod-interface} is the name of the node's end of the cable to the pod.
+	PodSetup, PodTeardown string
+}
+
+// proxyPrograms are, for each of candidate.ProxyModes, the programs that kube-proxy calls in it, beyond those that it needs
+// in any case, and the Debian package that has them.
+var proxyPrograms = map[string]map[string]string{
+	candidate.IPTables: {"iptables": "iptables", "iptables-restore": "iptables", "ip6tables": "iptables"},
+	candidate.NFTables: {"nft": "nftables"},
+	candidate.IPVS:     {"iptables": "iptables", "iptables-restore": "iptables", "ipset": "ipset", "ipvsadm": "ipvsadm"},
+}
+
+// CheckPrograms finds what kube-proxy needs of the machine.
+func CheckPrograms(o ProxyOptions) error {
+	if o.Command != "" {
+		return nil
+	}
+	needed := proxyPrograms[o.Mode]
+	for _, program := range slices.Sorted(maps.Keys(needed)) {
+		if !process.OnSystemPath(program) {
+			return fmt.Errorf("kube-proxy in %s mode calls the program %s, which this machine does not have: install it (Debian: apt-get install %s)", o.Mode, program, needed[program])
+		}
+	}
+	return nil
+}
+
+// The minSyncPeriod of nodes: short, for a check waits for each change, and long enough for them to leave time to others while hundreds of Services change.
+// A proxy follows what all checks change: on a node of a check's own, where that serves one, less often. In a guest a sync of ipvs mode, which runs a
+// program for each change of an address set, takes seconds.
+const (
+	sharedSyncPeriod = "500ms"
+	ownSyncPeriod    = "1s"
+	guestSyncPeriod  = "8s"
+)
+
+// proxyDefault leaves a period to kube-proxy.
+const proxyDefault = "default"
+
+// SharedProxy is the configuration of the proxies that all checks share.
+func SharedProxy() candidate.ProxyConfiguration {
+	if isolation.InGuest() {
+		return candidate.ProxyConfiguration{MinSyncPeriod: guestSyncPeriod}
+	}
+	return candidate.ProxyConfiguration{MinSyncPeriod: sharedSyncPeriod}
+}
+
+// kubeProxyConfiguration is the configuration file of kube-proxy on a node.
+func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, p candidate.ProxyConfiguration) ([]byte, error) {
+	if p.Mode != "" {
+		mode = p.Mode
+	}
+	var ranges []string
+	for _, r := range pods {
+		ranges = append(ranges, r.String())
+	}
+	config := map[string]any{
+		"apiVersion":         "kubeproxy.config.k8s.io/v1alpha1",
+		"kind":               "KubeProxyConfiguration",
+		"mode":               mode,
+		"hostnameOverride":   node,
+		"clientConnection":   map[string]any{"kubeconfig": kubeconfig, "qps": 200, "burst": 400},
+		"clusterCIDR":        strings.Join(ranges, ","),
+		"detectLocalMode":    "ClusterCIDR",
+		"conntrack":          map[string]any{"maxPerCore": 0, "min": 0}, // the limit is that of the whole machine
+		"metricsBindAddress": fmt.Sprintf("127.0.0.1:%d", candidate.ProxyMetricsPort),
+		"healthzBindAddress": fmt.Sprintf("0.0.0.0:%d", candidate.ProxyHealthPort),
+	}
+	if len(p.NodePortAddresses) > 0 {
+		config["nodePortAddresses"] = p.NodePortAddresses
+	}
+	if len(p.FeatureGates) > 0 {
+		config["featureGates"] = p.FeatureGates
+	}
+	section := map[string]any{}
+	if min := p.MinSyncPeriod; min != proxyDefault {
+		if min == "" {
+			if min = ownSyncPeriod; isolation.InGuest() && p.SyncPeriod == "" { // kube-proxy refuses one that is longer than the other
+				min = guestSyncPeriod
+			}
+		}
+		section["minSyncPeriod"] = min
+	}
+	if p.SyncPeriod != "" && p.SyncPeriod != proxyDefault {
+		section["syncPeriod"] = p.SyncPeriod
+	}
+	if p.Scheduler != "" {
+		section["scheduler"] = p.Scheduler
+	}
+	config[mode] = section
+	return yaml.Marshal(config)
+}
+
+// proxyCommand fills the placeholders of a command.
+func proxyCommand(command, node, kubeconfig, cgroup string, pods []netip.Prefix) string {
+	var ranges []string
+	for _, r := range pods {
+		ranges = append(ranges, r.String())
+	}
+	return process.Fill(command, "{kubeconfig}", kubeconfig, "{node}", node, "{pod-cidr}", strings.Join(ranges, ","), "{cgroup}", cgroup)
+}
+
+// NodesWork returns nil if this machine lets this user have nodes with such proxies, else why it does not.
+func NodesWork(o ProxyOptions) error {
+	o.Mode = cmp.Or(o.Mode, candidate.DefaultProxyMode)
+	if !isolation.NeedsGuest(o.Mode) {
+		if err := isolation.Works(); err != nil {
+			return err
+		}
+	}
+	return CheckPrograms(o)
+}
+
+// IPVSWorks reports whether the kernel has IPVS, and this machine the programs that kube-proxy calls in ipvs mode.
+func IPVSWorks() bool {
+	return isolation.KernelHasIPVS() && CheckPrograms(ProxyOptions{Mode: candidate.IPVS}) == nil
+}

@@ -1,0 +1,67 @@
+package dataplane
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"github.com/service-conformance/conformance/internal/lab/fakes"
+
+	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+func TestKubeProxyConfiguration(t *testing.T) {
+	pods := fakes.Prefixes("10.244.0.0/16", "fd00::/48")
+	read := func(mode string, p candidate.ProxyConfiguration) map[string]any {
+		t.Helper()
+		content, err := kubeProxyConfiguration("node-1", "/kubeconfig", mode, pods, p)
+		fakes.Must(t, err)
+		var out map[string]any
+		fakes.Must(t, yaml.UnmarshalStrict(content, &out))
+		return out
+	}
+	section := func(c map[string]any, mode string) map[string]any { s, _ := c[mode].(map[string]any); return s }
+
+	shared := read("nftables", SharedProxy())
+	if shared["mode"] != "nftables" || shared["hostnameOverride"] != "node-1" || shared["clusterCIDR"] != "10.244.0.0/16,fd00::/48" {
+		t.Errorf("shared nodes: %v", shared)
+	}
+	if got := section(shared, "nftables")["minSyncPeriod"]; got != sharedSyncPeriod {
+		t.Errorf("minSyncPeriod of shared nodes: %v", got)
+	}
+	if got := section(read("nftables", candidate.ProxyConfiguration{}), "nftables")["minSyncPeriod"]; got != ownSyncPeriod {
+		t.Errorf("minSyncPeriod of a node of a check's own: %v", got)
+	}
+	own := read("iptables", candidate.ProxyConfiguration{
+		Mode: "ipvs", Scheduler: "lc", MinSyncPeriod: "3s", SyncPeriod: "9s", NodePortAddresses: []string{"primary"}, FeatureGates: map[string]bool{"A": false},
+	})
+	if s := section(own, "ipvs"); own["mode"] != "ipvs" || s["scheduler"] != "lc" || s["minSyncPeriod"] != "3s" || s["syncPeriod"] != "9s" || own["iptables"] != nil {
+		t.Errorf("a node of a check's own: %v", own)
+	}
+	if gates, _ := own["featureGates"].(map[string]any); gates["A"] != false || len(own["nodePortAddresses"].([]any)) != 1 {
+		t.Errorf("gates and addresses: %v", own)
+	}
+	if s := section(read("iptables", candidate.ProxyConfiguration{MinSyncPeriod: proxyDefault, SyncPeriod: proxyDefault}), "iptables"); len(s) != 0 {
+		t.Errorf("what is left to kube-proxy is not written: %v", s)
+	}
+}
+
+func TestProxyCommandFillsItsPlaceholders(t *testing.T) {
+	got := proxyCommand("proxy --kc={kubeconfig} {node} {pod-cidr} {cgroup} {other}", "n1", "/k", "/c", []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/48")})
+	if want := "proxy --kc=/k n1 10.0.0.0/8,fd00::/48 /c {other}"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestAModeWhoseProgramsAreMissingSaysWhatToInstall(t *testing.T) {
+	proxyPrograms["fantasy"] = map[string]string{"no-such-program": "no-such-package"}
+	defer delete(proxyPrograms, "fantasy")
+	if err := CheckPrograms(ProxyOptions{Mode: "fantasy"}); err == nil || !strings.Contains(err.Error(), "apt-get install no-such-package") {
+		t.Errorf("got %v", err)
+	}
+	if err := CheckPrograms(ProxyOptions{Mode: "fantasy", Command: "mine"}); err != nil {
+		t.Errorf("a proxy of its own needs none of kube-proxy's programs: %v", err)
+	}
+}

@@ -1,0 +1,86 @@
+package lab
+
+import (
+	"maps"
+	"strings"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/lab/dataplane"
+	"github.com/service-conformance/conformance/internal/lab/isolation"
+	"github.com/service-conformance/conformance/internal/lab/programs"
+)
+
+// guestPatience is how many times longer things may take in a guest, whose one processor does every system call in several of the machine's.
+const guestPatience = 12
+
+// TrafficWorkers is how many checks of traffic run best at a time here: they wait for most of the time, but in a guest everything waits for its one processor.
+func TrafficWorkers() int {
+	if isolation.InGuest() {
+		return 6
+	}
+	return 12
+}
+
+// describeDataPlane adds what the nodes and their proxy offer.
+func (l *Lab) describeDataPlane(d *candidate.Description) {
+	d.Capabilities = append(d.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.LoadBalancer)
+	if l.coreDNS != "" {
+		d.Capabilities = append(d.Capabilities, spec.ClusterDNS)
+		d.Components["coredns"] = strings.TrimPrefix(l.coreDNS, "v")
+	}
+	d.Declarations = map[spec.Declarable]string{spec.LoadBalancers: "none"}
+	if programs.HasServiceController(l.Binaries) {
+		d.Declarations[spec.LoadBalancers] = "service-controller"
+	}
+	if isolation.InGuest() {
+		d.Patience = guestPatience
+	}
+	if isolation.SCTPWorks() {
+		d.Capabilities = append(d.Capabilities, spec.SCTP)
+	}
+	if l.Proxy.Command != "" {
+		d.Components["proxy"] = l.Proxy.Command
+		return // what it can be asked for and what it declares is not known
+	}
+	d.DataPlane = candidate.Implementation{Name: "kube-proxy", Version: l.Binaries.Version}
+	d.Components["proxy"] = "kube-proxy in " + l.Proxy.Mode + " mode"
+	d.ProxyMode = l.Proxy.Mode
+	d.Capabilities = append(d.Capabilities, spec.KubeProxy, spec.ProxyConfiguration, spec.ProxyMetrics)
+	if l.Proxy.Mode != candidate.IPVS {
+		d.Capabilities = append(d.Capabilities, candidate.ProxyModeCapability(l.Proxy.Mode))
+	}
+	if dataplane.IPVSWorks() { // also on nodes of other modes: a check can add a node
+		d.Capabilities = append(d.Capabilities, spec.IPVS)
+	}
+	maps.Copy(d.Declarations, kubeProxyDeclarations(l.Proxy.Mode))
+}
+
+// kubeProxyDeclarations say what kube-proxy does where the specification leaves room (pkg/proxy of Kubernetes v1.37.1).
+func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
+	d := map[spec.Declarable]string{
+		spec.AffinityScope:                 "port",
+		spec.AffinityTimer:                 "refreshed",
+		spec.AffinityTimeout:               "settable",
+		spec.UDPFlows:                      "follow",
+		spec.NodelessEndpoints:             "remote",
+		spec.ProxyHealth:                   "port-10256",
+		spec.NoEndpoints:                   "reject",
+		spec.InternalLocalWithoutEndpoints: "drop",
+		spec.ExternalLocalWithoutEndpoints: "drop",
+		spec.UnusedPort:                    "network",
+		spec.NodePortLoopback:              "served",
+		spec.Hairpin:                       "every-address",
+		spec.HostAccess:                    "served",
+	}
+	if mode == candidate.IPVS {
+		// The virtual server stays where no endpoint is (pkg/proxy/ipvs/proxier.go lines 846-856), and the kernel refuses what it has no backend for
+		// (ip_vs_leave in net/netfilter/ipvs/ip_vs_core.c of Linux).
+		d[spec.InternalLocalWithoutEndpoints] = "reject"
+		d[spec.NodePortLoopback] = "not-served" // pkg/proxy/ipvs/netlink_linux.go line 162: loopback addresses are no node addresses
+	}
+	if mode == candidate.NFTables {
+		d[spec.UnusedPort], d[spec.NodePortLoopback] = "reject", "not-served"
+	}
+	return d
+}

@@ -1,0 +1,11 @@
+package process
+
+import (
+	"testing"
+
+	"github.com/service-conformance/conformance/internal/lab/fakes"
+)
+
+func TestMain(m *testing.M) {
+	fakes.Main(m, "v1.37.1", func() error { return nil })
+}
