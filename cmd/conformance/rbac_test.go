@@ -89,18 +89,16 @@ func (c *asCluster) Describe() candidate.Description {
 
 func (c *asCluster) DataPlane(ctx context.Context, request candidate.DataPlaneRequest) (candidate.DataPlane, error) {
 	request.LendNamespace = false // the pods of the reference have namespaces of their own
-	tier, err := c.Cluster.DataPlane(ctx, request)
-	if err != nil {
+	if _, err := c.Cluster.DataPlane(ctx, request); err != nil {
 		return nil, err
 	}
 	plane, err := c.reference.DataPlane(ctx, request)
-	return &asClusterLease{plane, tier, c.recorder}, err
+	return &asClusterLease{plane, c.recorder}, err
 }
 
-// asClusterLease refuses what the tier does, and leaves the rest to the reference.
+// asClusterLease has no nodes of its own, as the tier has none, and leaves the rest to the reference.
 type asClusterLease struct {
 	candidate.DataPlane
-	tier     candidate.DataPlane
 	recorder *recorder
 }
 
@@ -108,10 +106,6 @@ func (l *asClusterLease) Access() candidate.Access {
 	a := l.DataPlane.Access()
 	a.Direct = recorded{a.Direct, l.recorder}
 	return a
-}
-
-func (l *asClusterLease) AddNode(ctx context.Context, node candidate.Node, proxy candidate.ProxyConfiguration) (candidate.Node, error) {
-	return l.tier.AddNode(ctx, node, proxy)
 }
 
 // asRecorder tells a process of this test that it runs all checks on a cluster, by its cluster.Options, and prints what they sent.

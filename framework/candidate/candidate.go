@@ -108,13 +108,6 @@ type ControlPlane interface {
 	ServiceCIDRs() []netip.Prefix
 	// NodePorts is its node-port range, both ends included.
 	NodePorts() (first, last int)
-	// Restart stops the API server in the middle of whatever it does and starts it again on the same storage. It returns
-	// once Services can be created again: a server may be reached, and ready, before it can allocate. Ranges that are named replace those that it had. It needs
-	// the capability restart-control-plane.
-	Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error
-	// AnotherServer starts one more API server on the same storage and ranges, which ends with the lease, and returns once Services can be created through
-	// it. Feature gates of Kubernetes that are named are set for it alone. It needs an exclusive lease and the capability several-api-servers.
-	AnotherServer(ctx context.Context, gates map[string]bool) (Access, error)
 	// Release gives the lease back. The caller has removed what it created.
 	Release()
 }

@@ -67,19 +67,6 @@ type DataPlane interface {
 	Pass(ctx context.Context, d time.Duration) error
 	// Diagnose describes what the nodes know about an address and port, for the evidence of a failure; at most a screenful.
 	Diagnose(ctx context.Context, to netip.AddrPort) (string, error)
-
-	// AddNode starts a further node that only this check uses, with a proxy configured as given (capability proxy-configuration).
-	// It returns when the proxy has synchronised once; with a ProxyConfiguration that is Absent, at once.
-	AddNode(ctx context.Context, node Node, proxy ProxyConfiguration) (Node, error)
-	// StartProxy starts the proxy of a node that AddNode has made, instead of a running one. It returns when the proxy runs, not when it has
-	// synchronised. A proxy that ends within moments of its start is no error: ProxyState tells.
-	StartProxy(ctx context.Context, node string, proxy ProxyConfiguration) error
-	// StopProxy ends the proxy of such a node as a crash would: rules stay as they are.
-	StopProxy(ctx context.Context, node string) error
-	// ProxyState tells whether the proxy of such a node runs, and the end of what it has logged.
-	ProxyState(ctx context.Context, node string) (ProxyState, error)
-	// Interfere does something to such a node behind the proxy's back.
-	Interfere(ctx context.Context, node string, what Interference) error
 }
 
 // Node is a node of a data plane.

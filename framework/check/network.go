@@ -59,8 +59,16 @@ func newNetwork(cp *ControlPlane, plane candidate.DataPlane, what candidate.Desc
 	}
 }
 
-// Plane is the data plane itself, for nodes of the check's own (AddNode and what follows).
+// Plane is the data plane itself.
 func (n *Network) Plane() candidate.DataPlane { return n.plane }
+
+// OwnNodes is what starts and ends the proxies of nodes that AddNode has made, and interferes with them. The check does not apply where nothing does.
+func (n *Network) OwnNodes() candidate.NodeOwner {
+	ginkgo.GinkgoHelper()
+	own, err := candidate.OwnNodes(n.plane)
+	mustOffer(err, "have nodes of its own")
+	return own
+}
 
 // Nodes are the shared nodes: at least three.
 func (n *Network) Nodes() []candidate.Node { return n.plane.Nodes() }
@@ -249,7 +257,7 @@ func (n *Network) forget(pod candidate.Pod) {
 // AddNode starts a node of the check's own, with a proxy configured as given.
 func (n *Network) AddNode(ctx context.Context, proxy candidate.ProxyConfiguration) candidate.Node {
 	ginkgo.GinkgoHelper()
-	node, err := n.plane.AddNode(ctx, candidate.Node{Name: n.Namespace() + "-" + n.Name("node"), Zone: n.plane.Nodes()[0].Zone}, proxy)
+	node, err := n.OwnNodes().AddNode(ctx, candidate.Node{Name: n.Namespace() + "-" + n.Name("node"), Zone: n.plane.Nodes()[0].Zone}, proxy)
 	mustOffer(err, "add a node")
 	n.mu.Lock()
 	defer n.mu.Unlock()

@@ -238,10 +238,3 @@ func (cp *controlPlane) NodePorts() (first, last int) {
 	return cp.cluster.nodePorts.First, cp.cluster.nodePorts.Last
 }
 func (cp *controlPlane) Release() {}
-func (cp *controlPlane) Restart(context.Context, ...netip.Prefix) error {
-	return candidate.Unavailable("a cluster in use is not restarted")
-}
-
-func (cp *controlPlane) AnotherServer(context.Context, map[string]bool) (candidate.Access, error) {
-	return candidate.Access{}, candidate.Unavailable("a cluster in use is given no further API server")
-}

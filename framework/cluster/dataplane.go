@@ -232,31 +232,6 @@ func (d *dataPlane) Release() {
 	}
 }
 
-// The nodes of a cluster in use and their proxies are not ours.
-
-var errNodes = candidate.Unavailable("the nodes of a cluster in use, and their proxies, are not a check's")
-
-// AddNode implements candidate.DataPlane.
-func (d *dataPlane) AddNode(context.Context, candidate.Node, candidate.ProxyConfiguration) (candidate.Node, error) {
-	return candidate.Node{}, errNodes
-}
-
-// StartProxy implements candidate.DataPlane.
-func (d *dataPlane) StartProxy(context.Context, string, candidate.ProxyConfiguration) error {
-	return errNodes
-}
-
-// StopProxy implements candidate.DataPlane.
-func (d *dataPlane) StopProxy(context.Context, string) error { return errNodes }
-
-// ProxyState implements candidate.DataPlane.
-func (d *dataPlane) ProxyState(context.Context, string) (candidate.ProxyState, error) {
-	return candidate.ProxyState{}, errNodes
-}
-
-// Interfere implements candidate.DataPlane.
-func (d *dataPlane) Interfere(context.Context, string, candidate.Interference) error { return errNodes }
-
 // nodesOf returns the nodes that are ready and schedulable, those that run no control plane first.
 func nodesOf(list *corev1.NodeList) []candidate.Node {
 	var workers, others []candidate.Node

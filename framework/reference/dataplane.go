@@ -75,16 +75,6 @@ func (d *dataPlane) Nodes() (out []candidate.Node) {
 // ExternalAddresses implements candidate.DataPlane.
 func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.addresses }
 
-// Restart implements candidate.ControlPlane: others use the same control plane.
-func (d *dataPlane) Restart(context.Context, ...netip.Prefix) error {
-	return errors.New("restart of a control plane that is not leased exclusively")
-}
-
-// AnotherServer implements candidate.ControlPlane: others use the same storage.
-func (d *dataPlane) AnotherServer(context.Context, map[string]bool) (candidate.Access, error) {
-	return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")
-}
-
 // Release implements candidate.ControlPlane.
 func (d *dataPlane) Release() {
 	d.once.Do(func() {
@@ -266,7 +256,7 @@ func (d *dataPlane) Remove(_ context.Context, name candidate.PodName) error {
 // Diagnose implements candidate.DataPlane: a fault of the reference needs no diagnosis.
 func (d *dataPlane) Diagnose(context.Context, netip.AddrPort) (string, error) { return "", nil }
 
-// AddNode implements candidate.DataPlane.
+// AddNode implements candidate.NodeOwner.
 func (d *dataPlane) AddNode(_ context.Context, as candidate.Node, config candidate.ProxyConfiguration) (candidate.Node, error) {
 	d.world.mu.Lock()
 	defer d.world.mu.Unlock()
@@ -296,7 +286,7 @@ func (d *dataPlane) withNode(name string, do func(*host)) error {
 	return nil
 }
 
-// StartProxy implements candidate.DataPlane.
+// StartProxy implements candidate.NodeOwner.
 func (d *dataPlane) StartProxy(_ context.Context, node string, config candidate.ProxyConfiguration) error {
 	return d.withNode(node, func(h *host) {
 		if config.Rewrite {
@@ -308,18 +298,18 @@ func (d *dataPlane) StartProxy(_ context.Context, node string, config candidate.
 	})
 }
 
-// StopProxy implements candidate.DataPlane.
+// StopProxy implements candidate.NodeOwner.
 func (d *dataPlane) StopProxy(_ context.Context, node string) error {
 	return d.withNode(node, func(h *host) { h.Stop() })
 }
 
-// ProxyState implements candidate.DataPlane.
+// ProxyState implements candidate.NodeOwner.
 func (d *dataPlane) ProxyState(_ context.Context, node string) (state candidate.ProxyState, err error) {
 	err = d.withNode(node, func(h *host) { state.Running = h.Running() })
 	return state, err
 }
 
-// Interfere implements candidate.DataPlane.
+// Interfere implements candidate.NodeOwner.
 func (d *dataPlane) Interfere(_ context.Context, node string, what candidate.Interference) error {
 	return d.withNode(node, func(h *host) { h.Interfere(what) })
 }

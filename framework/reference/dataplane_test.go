@@ -18,6 +18,7 @@ import (
 type bench struct {
 	*WithT
 	candidate.DataPlane
+	candidate.NodeOwner
 	t         *testing.T
 	reference *Reference
 }
@@ -29,7 +30,7 @@ func newBench(t *testing.T) *bench {
 	d, err := r.DataPlane(t.Context(), candidate.DataPlaneRequest{})
 	g.Expect(err).NotTo(HaveOccurred())
 	t.Cleanup(d.Release)
-	return &bench{g, d, t, r}
+	return &bench{g, d, d.(candidate.NodeOwner), t, r}
 }
 
 func podName(name string) candidate.PodName {
@@ -334,7 +335,7 @@ func TestReleaseTakesPodsAndNodesAway(t *testing.T) {
 	outcomes, err = other.Send(t.Context(), []candidate.Probe{probe})
 	b.Expect(err).NotTo(HaveOccurred())
 	b.Expect(outcomes[0][0].Result).To(Equal(candidate.Refused))
-	_, err = other.AddNode(t.Context(), candidate.Node{Name: "own"}, candidate.ProxyConfiguration{})
+	_, err = other.(candidate.NodeOwner).AddNode(t.Context(), candidate.Node{Name: "own"}, candidate.ProxyConfiguration{})
 	b.Expect(err).NotTo(HaveOccurred(), "the name is free again")
 }
 

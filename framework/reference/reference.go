@@ -254,7 +254,7 @@ func (c *controlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix
 	return c.server.Restart(ctx, serviceCIDRs...)
 }
 
-// AnotherServer implements candidate.ControlPlane.
+// AnotherServer implements candidate.ServerOwner.
 func (c *controlPlane) AnotherServer(_ context.Context, gates map[string]bool) (candidate.Access, error) {
 	if c.reference == nil {
 		return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")

@@ -142,7 +142,7 @@ func TestRestartKeepsServices(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "a"}, Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Port: 80}}},
 	}, metav1.CreateOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
-	g.Expect(cp.Restart(ctx)).To(Succeed())
+	g.Expect(cp.(candidate.ServerOwner).Restart(ctx)).To(Succeed())
 	after, err := services.Get(ctx, "a", metav1.GetOptions{})
 	g.Expect(err).NotTo(HaveOccurred())
 	g.Expect(after).To(Equal(svc))

@@ -4,6 +4,7 @@ package main
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"go/ast"
 	"go/build"
@@ -53,7 +54,7 @@ func describe(b *strings.Builder, root, dir string) error {
 	system := build.Default
 	system.GOOS, system.GOARCH, system.CgoEnabled = "linux", "amd64", false
 	found, err := system.ImportDir(dir, 0)
-	if _, none := err.(*build.NoGoError); none {
+	if none := (*build.NoGoError)(nil); errors.As(err, &none) {
 		return nil
 	}
 	if err != nil {

@@ -18,7 +18,7 @@ func TestAProgramThatEndsIsTold(t *testing.T) {
 	l.OnEnd(func(ended Log) { told <- ended })
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: fakes.Prefixes("10.96.0.0/24"), Exclusive: true})
 	fakes.Must(t, err)
-	fakes.Must(t, cp.Restart(t.Context()))
+	fakes.Must(t, cp.(candidate.ServerOwner).Restart(t.Context()))
 	if kept, err := l.KeepLogs(t.TempDir()); err != nil || len(kept) > 0 {
 		t.Errorf("after a restart: %v, %v", kept, err)
 	}

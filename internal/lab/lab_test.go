@@ -60,7 +60,7 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 
 	s := cp.(*controlplane.ControlPlane).Server
 	before := s.Process.Pid
-	fakes.Must(t, cp.Restart(t.Context()))
+	fakes.Must(t, cp.(candidate.ServerOwner).Restart(t.Context()))
 	if s.Process.Pid == before {
 		t.Error("restarted without a new process")
 	}
@@ -127,7 +127,7 @@ func TestSharedControlPlanesAreNotRestarted(t *testing.T) {
 	l := newFakeLab(t)
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{})
 	fakes.Must(t, err)
-	if err := cp.Restart(t.Context()); err == nil {
+	if err := cp.(candidate.ServerOwner).Restart(t.Context()); err == nil {
 		t.Error("no error")
 	}
 }

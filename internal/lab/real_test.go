@@ -55,7 +55,7 @@ func TestRealControlPlane(t *testing.T) {
 	if err := create("f"); err == nil || !strings.Contains(err.Error(), "full") {
 		t.Errorf("one more: %v", err)
 	}
-	fakes.Must(t, cp.Restart(t.Context()))
+	fakes.Must(t, cp.(candidate.ServerOwner).Restart(t.Context()))
 	fakes.Must(t, c.Get(t.Context(), services+"/e", nil))
 	cp.Release()
 

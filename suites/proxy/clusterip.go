@@ -57,8 +57,8 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 			others := toClusterIP(svc, check.AnsweredBy(pods...), slices.Concat(clients, hosts(net))...)
 			net.Expect(ctx, "a node is added", append(others, toClusterIP(svc, check.AnsweredBy(pods...), check.Host(node))...)...)
 			settled(ctx, net, pods[0], hosts(net)...)
-			check.Must(net.Plane().StopProxy(ctx, node))
-			check.Must(net.Plane().Interfere(ctx, node, candidate.FlushRules))
+			check.Must(net.OwnNodes().StopProxy(ctx, node))
+			check.Must(net.OwnNodes().Interfere(ctx, node, candidate.FlushRules))
 			net.ExpectNow(ctx, "one node has no rules", others...)
 		})
 

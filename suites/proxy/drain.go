@@ -60,7 +60,7 @@ var _ = ginkgo.Describe("a node that is drained", func() {
 			check.Must(patch(`{"metadata":{"finalizers":["conformance.example.org/hold"]}}`))
 			check.Must(candidate.Delete(ctx, nodes, node.Name, metav1.DeleteOptions{}))
 			net.Expect(ctx, "the node is being deleted", cases(http.StatusServiceUnavailable)...)
-			check.Must(net.Plane().StopProxy(ctx, node.Name)) // a proxy may end by itself when its node is gone
+			check.Must(net.OwnNodes().StopProxy(ctx, node.Name)) // a proxy may end by itself when its node is gone
 			check.Must(patch(`{"metadata":{"finalizers":null}}`))
 		})
 })

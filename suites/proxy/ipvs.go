@@ -63,7 +63,7 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 		paths := eachWay(check.At(svc, exposedPort), exactlyBy(len(pods)+1, pods...), client)
 		net.Expect(ctx, "the Service is created", paths...)
 		for range 2 {
-			check.Must(net.Plane().Interfere(ctx, node.Name, what))
+			check.Must(net.OwnNodes().Interfere(ctx, node.Name, what))
 			net.Expect(ctx, "somebody interferes: "+string(what), paths...)
 		}
 	}
@@ -92,7 +92,7 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 			twin := netip.AddrPortFrom(candidate.TwinAddress(at.Addr()), at.Port())
 			by := check.Host(node.Name)
 			for try := 0; ; try++ {
-				check.Must(net.Plane().Interfere(ctx, node.Name, candidate.AddVirtualServer))
+				check.Must(net.OwnNodes().Interfere(ctx, node.Name, candidate.AddVirtualServer))
 				if net.Send(ctx, candidate.Probe{From: by, To: twin, Protocol: corev1.ProtocolTCP})[0][0].Result == candidate.Answered {
 					break
 				}

@@ -38,7 +38,7 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 			}
 			before := net.Expose(ctx, exposed("before", selecting("app")))
 			net.Expect(ctx, "a Service is created", served(before)...)
-			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.FlushRules))
+			check.Must(net.OwnNodes().Interfere(ctx, node.Name, candidate.FlushRules))
 			after := net.Expose(ctx, exposed("after", selecting("app")))
 			net.ExpectWithin(ctx, "somebody deletes the table, and another Service is created", repairBound, append(served(before), served(after)...)...)
 		})

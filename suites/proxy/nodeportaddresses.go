@@ -23,7 +23,7 @@ func nodePortsOn(ctx context.Context, net *check.Network, onPrimary, onSecondary
 	if !secondary.IsValid() {
 		ginkgo.Skip("nodes have one address only")
 	}
-	check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{NodePortAddresses: choose(primary, secondary)}))
+	check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{NodePortAddresses: choose(primary, secondary)}))
 	app := net.Name("app")
 	pods := net.Backends(ctx, app, net.Node(0), net.Node(1))
 	svc := net.Expose(ctx, exposed(app, onNodePorts()))

@@ -38,10 +38,10 @@ var _ = ginkgo.Describe("the health of the proxy", func() {
 			s := newSwitching(ctx, net, "app", node.Name)
 			healthz := func(code int) check.Case { return healthOf(net, node, code, code)[0] }
 			net.Expect(ctx, "the Service is created", healthz(http.StatusOK))
-			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.BlockRules))
+			check.Must(net.OwnNodes().Interfere(ctx, node.Name, candidate.BlockRules))
 			s.change(ctx)
 			net.Expect(ctx, "the proxy can write no rules, and an endpoint is exchanged", healthz(http.StatusServiceUnavailable))
-			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.FlushRules))
+			check.Must(net.OwnNodes().Interfere(ctx, node.Name, candidate.FlushRules))
 			net.Expect(ctx, "the proxy can write rules again", healthz(http.StatusOK), s.call(node.Name))
 		})
 })

@@ -70,13 +70,13 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 			changed := candidate.ProxyConfiguration{NodePortAddresses: nowhere}
 			rewritten := changed
 			rewritten.Rewrite = true
-			check.Must(net.Plane().StartProxy(ctx, node.Name, rewritten))
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, rewritten))
 			second := net.Expose(ctx, exposed("second", selecting("app"), onNodePorts()))
 			// Either the proxy goes on, and serves the next Service as it did the first; or it ends, and leaves its rules as they are.
 			ended := false
 			check.Converge(ctx, "the proxy ends or serves another Service", check.ConvergenceBound, func(g Gomega) {
 				net.Pass(ctx, lookAgain)
-				state, err := net.Plane().ProxyState(ctx, node.Name)
+				state, err := net.OwnNodes().ProxyState(ctx, node.Name)
 				check.Must(err)
 				ended = !state.Running
 				o := net.Send(ctx, candidate.Probe{From: watcher, To: check.At(second, exposedPort), Protocol: corev1.ProtocolTCP})[0][0]
@@ -88,7 +88,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 				net.Expect(ctx, "another Service is created", nodePortsAt(address, node.Name, second, served)...)
 			}
 
-			check.Must(net.Plane().StartProxy(ctx, node.Name, changed))
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, changed))
 			anew := eachWay(check.At(second, exposedPort), served, check.Host(node.Name))
 			check.Deciding(func() { net.Expect(ctx, "the proxy is started again", anew...) }, spec.ProxyRestartKeepsTraffic)
 			net.Expect(ctx, "the proxy is started again, with node ports on addresses that the node does not have", slices.Concat(

@@ -31,16 +31,16 @@ var _ = ginkgo.Describe("a restart of the proxy", func() {
 			settled(ctx, net, pods[0], check.Host(node.Name))
 			net.ExpectNow(ctx, "a connection is opened", held)
 
-			check.Must(net.Plane().StopProxy(ctx, node.Name))
+			check.Must(net.OwnNodes().StopProxy(ctx, node.Name))
 			// Who deals in turn may deal one pod to each of two clients, once: only what is looked at again can demand each.
 			net.ExpectNow(ctx, "the proxy is stopped", append(paths(by), held)...)
 			late := net.Expose(ctx, exposed("late", selecting("app")))
 			unbroken(ctx, net, check.At(svc, exposedPort), by, func() {
-				check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+				check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
 				net.Expect(ctx, "the proxy is started", check.Case{From: check.Host(node.Name), To: check.At(late, exposedPort), Want: each})
 			}, client, check.Host(node.Name), check.Outside(node.Name))
 			unbroken(ctx, net, check.At(svc, exposedPort), by, func() {
-				check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+				check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
 				later := net.Expose(ctx, exposed("later", selecting("app")))
 				net.Expect(ctx, "the proxy is restarted", check.Case{From: check.Host(node.Name), To: check.At(later, exposedPort), Want: each})
 			}, client, check.Host(node.Name), check.Outside(node.Name))

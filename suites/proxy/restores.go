@@ -127,7 +127,7 @@ var _ = ginkgo.Describe("the metrics of failed restores", func() {
 			}
 			before := metricsOf(ctx, net, node.Name)
 			compare(before, "==", &metrics{}, "before anything failed")
-			check.Must(net.Plane().Interfere(ctx, node.Name, candidate.FlushRules))
+			check.Must(net.OwnNodes().Interfere(ctx, node.Name, candidate.FlushRules))
 			s.change(ctx)
 			failed := before
 			for end := failed.answered.Add(net.Patiently(check.ConvergenceBound)); failed.answered.Before(end); failed = metricsOf(ctx, net, node.Name) {

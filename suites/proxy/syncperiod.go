@@ -43,7 +43,7 @@ func newInterfered(ctx context.Context, net *check.Network) *interfered {
 		check.Abort("the machine is too slow: an ordinary change took %s to arrive at %s, and rules are to be back within %s", took, node.Name, net.Patiently(repairBound))
 	}
 	// Changes that others make bring the rules back too: nothing of them may reach the node, and what has reached it must be programmed.
-	check.Must(net.Plane().Interfere(ctx, node.Name, candidate.CutOff))
+	check.Must(net.OwnNodes().Interfere(ctx, node.Name, candidate.CutOff))
 	net.Pass(ctx, interferencePeriod)
 	return &interfered{net: net, node: node, from: client, to: check.At(svc, exposedPort), paths: paths}
 }
@@ -58,7 +58,7 @@ func (i *interfered) served(ctx context.Context) bool {
 func (i *interfered) by(ctx context.Context, what candidate.Interference) {
 	ginkgo.GinkgoHelper()
 	for range 3 {
-		check.Must(i.net.Plane().Interfere(ctx, i.node.Name, what))
+		check.Must(i.net.OwnNodes().Interfere(ctx, i.node.Name, what))
 		if !i.served(ctx) {
 			return
 		}
@@ -88,7 +88,7 @@ var _ = ginkgo.Describe("syncPeriod", func() {
 				for waited := time.Duration(0); waited < repairBound && !i.served(ctx); waited += look {
 					net.Pass(ctx, look)
 				}
-				check.Must(net.Plane().Interfere(ctx, i.node.Name, candidate.FlushRules))
+				check.Must(net.OwnNodes().Interfere(ctx, i.node.Name, candidate.FlushRules))
 			}
 			net.ExpectWithin(ctx, "somebody flushes the rules whenever they are back", repairBound, i.paths...)
 		})

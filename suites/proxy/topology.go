@@ -112,8 +112,8 @@ var _ = ginkgo.Describe("topology hints", func() {
 			}
 			svc, slice := hinted(ctx, net, "app", corev1.ServiceTrafficDistributionPreferClose, toZone(net, a, own), toZone(net, b, other))
 			for range 2 {
-				check.Must(net.Plane().StopProxy(ctx, node.Name))
-				check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+				check.Must(net.OwnNodes().StopProxy(ctx, node.Name))
+				check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
 				net.Expect(ctx, "the proxy has started on a node of "+own, clusterIPCalls(svc, onlyBy(2, a), client)...)
 				a, b = b, a
 				slice.Endpoints = []discoveryv1.Endpoint{toZone(net, a, own), toZone(net, b, other)}

@@ -22,14 +22,14 @@ func startWithoutIPVS(ctx context.Context, net *check.Network) (candidate.Node, 
 	there := call
 	there.From = check.Host(net.Node(0))
 	net.Expect(ctx, "the Service is created", there)
-	check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: candidate.IPVS, WithoutIPVS: true}))
+	check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: candidate.IPVS, WithoutIPVS: true}))
 	return node, call
 }
 
 // proxyState is how the proxy of a node is.
 func proxyState(ctx context.Context, net *check.Network, node candidate.Node) candidate.ProxyState {
 	ginkgo.GinkgoHelper()
-	state, err := net.Plane().ProxyState(ctx, node.Name)
+	state, err := net.OwnNodes().ProxyState(ctx, node.Name)
 	check.Must(err)
 	return state
 }
@@ -54,7 +54,7 @@ var _ = ginkgo.Describe("the ipvs mode on a node without IPVS", func() {
 				return
 			}
 			// A program that ends whatever the mode has verified nothing.
-			check.Must(net.Plane().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{WithoutIPVS: true}))
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{WithoutIPVS: true}))
 			check.Converge(ctx, "it is started in the mode of other nodes", check.ConvergenceBound, func(g Gomega) {
 				net.Pass(ctx, lookAgain)
 				o := net.Send(ctx, candidate.Probe{From: call.From, To: call.To, Protocol: corev1.ProtocolTCP})[0][0]

@@ -82,23 +82,34 @@ var methods = map[string]func(context.Context, candidate.DataPlane, *arguments, 
 		r.Text, err = p.Diagnose(ctx, a.To)
 		return err
 	},
-	"add-node": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
-		r.Node, err = p.AddNode(ctx, a.Node, a.Proxy)
+	"add-node": ofOwnNodes(func(ctx context.Context, o candidate.NodeOwner, a *arguments, r *results) (err error) {
+		r.Node, err = o.AddNode(ctx, a.Node, a.Proxy)
 		return err
-	},
-	"start-proxy": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
-		return p.StartProxy(ctx, a.Node.Name, a.Proxy)
-	},
-	"stop-proxy": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
-		return p.StopProxy(ctx, a.Node.Name)
-	},
-	"proxy-state": func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) (err error) {
-		r.State, err = p.ProxyState(ctx, a.Node.Name)
+	}),
+	"start-proxy": ofOwnNodes(func(ctx context.Context, o candidate.NodeOwner, a *arguments, _ *results) error {
+		return o.StartProxy(ctx, a.Node.Name, a.Proxy)
+	}),
+	"stop-proxy": ofOwnNodes(func(ctx context.Context, o candidate.NodeOwner, a *arguments, _ *results) error {
+		return o.StopProxy(ctx, a.Node.Name)
+	}),
+	"proxy-state": ofOwnNodes(func(ctx context.Context, o candidate.NodeOwner, a *arguments, r *results) (err error) {
+		r.State, err = o.ProxyState(ctx, a.Node.Name)
 		return err
-	},
-	"interfere": func(ctx context.Context, p candidate.DataPlane, a *arguments, _ *results) error {
-		return p.Interfere(ctx, a.Node.Name, a.What)
-	},
+	}),
+	"interfere": ofOwnNodes(func(ctx context.Context, o candidate.NodeOwner, a *arguments, _ *results) error {
+		return o.Interfere(ctx, a.Node.Name, a.What)
+	}),
+}
+
+// ofOwnNodes is a method that not every data plane has.
+func ofOwnNodes(call func(context.Context, candidate.NodeOwner, *arguments, *results) error) func(context.Context, candidate.DataPlane, *arguments, *results) error {
+	return func(ctx context.Context, p candidate.DataPlane, a *arguments, r *results) error {
+		o, err := candidate.OwnNodes(p)
+		if err != nil {
+			return err
+		}
+		return call(ctx, o, a, r)
+	}
 }
 
 // serveDataPlane calls a method of a leased data plane.

@@ -184,19 +184,25 @@ func servePlane(t *testing.T, s *planeStub) *Client {
 }
 
 // leasePlane takes the data plane of a stub that is served.
-func leasePlane(t *testing.T, s *planeStub) candidate.DataPlane {
+func leasePlane(t *testing.T, s *planeStub) planeWithNodes {
 	t.Helper()
 	plane, err := servePlane(t, s).DataPlane(t.Context(), candidate.DataPlaneRequest{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return plane
+	return plane.(planeWithNodes)
+}
+
+// planeWithNodes has all methods of a data plane, of which some are optional.
+type planeWithNodes interface {
+	candidate.DataPlane
+	candidate.NodeOwner
 }
 
 // method is a call of a data plane: what it must arrive as, and what must come back.
 type method struct {
 	call    call
-	do      func(context.Context, candidate.DataPlane) (any, error)
+	do      func(context.Context, planeWithNodes) (any, error)
 	results func(*recorder) any // nil where there is none but the error
 }
 
@@ -205,7 +211,7 @@ func methodsOf(t *testing.T) map[string]method {
 	probes, to := full[[]candidate.Probe](t, "probe"), netip.MustParseAddrPort("[fd00::7]:80")
 	questions := full[[]candidate.Question](t, "question")
 	node, proxy := full[candidate.Node](t, "node"), full[candidate.ProxyConfiguration](t, "proxy")
-	type plane = candidate.DataPlane
+	type plane = planeWithNodes
 	return map[string]method{
 		"StartPod": {
 			call{"StartPod", []any{pod}}, func(ctx context.Context, p plane) (any, error) { return p.StartPod(ctx, pod) },
@@ -271,7 +277,7 @@ func TestEachMethodOfADataPlaneIsCarried(t *testing.T) {
 	for _, m := range methods {
 		carried[m.call.method] = true
 	}
-	whole, base := reflect.TypeFor[candidate.DataPlane](), reflect.TypeFor[candidate.ControlPlane]()
+	whole, base := reflect.TypeFor[planeWithNodes](), reflect.TypeFor[candidate.ControlPlane]()
 	for i := range whole.NumMethod() {
 		name := whole.Method(i).Name
 		if _, inherited := base.MethodByName(name); !inherited && !carried[name] {
@@ -336,7 +342,7 @@ func TestLeaseOfADataPlaneIsCarried(t *testing.T) {
 	if first, last := plane.NodePorts(); first != 1 || last != 2 || plane.Access().Token != "t" || !slices.Equal(plane.ServiceCIDRs(), r.ServiceCIDRs()) {
 		t.Errorf("the control plane of the data plane arrived as %+v", plane)
 	}
-	if err := plane.Restart(t.Context()); err == nil || err.Error() != "does not restart" {
+	if err := plane.(candidate.ServerOwner).Restart(t.Context()); err == nil || err.Error() != "does not restart" {
 		t.Errorf("restart: %v", err)
 	}
 	plane.Release()

@@ -181,7 +181,10 @@ func (s *Server) take(id string, remove bool) candidate.ControlPlane {
 func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 	var ranges []netip.Prefix
 	s.change(w, r, &ranges, func(cp candidate.ControlPlane) (leaseAnswer, error) {
-		err := cp.Restart(r.Context(), ranges...)
+		own, err := candidate.OwnServer(cp)
+		if err == nil {
+			err = own.Restart(r.Context(), ranges...)
+		}
 		return leaseAnswer{Access: cp.Access(), ServiceCIDRs: cp.ServiceCIDRs()}, err
 	})
 }
@@ -189,7 +192,10 @@ func (s *Server) restart(w http.ResponseWriter, r *http.Request) {
 func (s *Server) anotherServer(w http.ResponseWriter, r *http.Request) {
 	var gates map[string]bool
 	s.change(w, r, &gates, func(cp candidate.ControlPlane) (out leaseAnswer, err error) {
-		out.Access, err = cp.AnotherServer(r.Context(), gates)
+		own, err := candidate.OwnServer(cp)
+		if err == nil {
+			out.Access, err = own.AnotherServer(r.Context(), gates)
+		}
 		return out, err
 	})
 }
@@ -336,7 +342,7 @@ func (l *leased) Alive(ctx context.Context) error {
 	return out.failure()
 }
 
-// AnotherServer implements candidate.ControlPlane.
+// AnotherServer implements candidate.ServerOwner.
 func (l *leased) AnotherServer(ctx context.Context, gates map[string]bool) (candidate.Access, error) {
 	var out leaseAnswer
 	if err := l.client.call(ctx, http.MethodPost, "/leases/"+l.ID+"/another-server", gates, &out); err != nil {

@@ -92,10 +92,10 @@ func TestCandidateIsTheSameAcrossProcesses(t *testing.T) {
 	if first, last := cp.NodePorts(); cp.Access().Token != "t" || string(cp.Access().CA) != "ca" || first != 1 || last != 2 || !slices.Equal(cp.ServiceCIDRs(), request.ServiceCIDRs) {
 		t.Errorf("the control plane arrived as %+v", cp)
 	}
-	if err := cp.Restart(t.Context()); err == nil || err.Error() != "does not restart" {
+	if err := cp.(candidate.ServerOwner).Restart(t.Context()); err == nil || err.Error() != "does not restart" {
 		t.Errorf("restart: %v", err)
 	}
-	if a, err := cp.AnotherServer(t.Context(), map[string]bool{"Gate": true}); err != nil || a.URL != "map[Gate:true]" {
+	if a, err := cp.(candidate.ServerOwner).AnotherServer(t.Context(), map[string]bool{"Gate": true}); err != nil || a.URL != "map[Gate:true]" {
 		t.Errorf("another server: %+v, %v", a, err)
 	}
 	if err := cp.(candidate.Living).Alive(t.Context()); err == nil || err.Error() != "the proxy of 1-2 ended" {

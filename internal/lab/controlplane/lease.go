@@ -36,7 +36,7 @@ func (c *ControlPlane) NodePorts() (first, last int) {
 	return c.Ranges.NodePorts.First, c.Ranges.NodePorts.Last
 }
 
-// Restart implements candidate.ControlPlane. It needs an exclusive lease: others would see their requests fail.
+// Restart implements candidate.ServerOwner. It needs an exclusive lease: others would see their requests fail.
 func (c *ControlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error {
 	if !c.Exclusive {
 		return errors.New("restart of a control plane that is not leased exclusively")
@@ -51,7 +51,7 @@ func (c *ControlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix
 	return c.Server.Restart(ctx)
 }
 
-// AnotherServer implements candidate.ControlPlane.
+// AnotherServer implements candidate.ServerOwner.
 func (c *ControlPlane) AnotherServer(ctx context.Context, gates map[string]bool) (candidate.Access, error) {
 	if !c.Exclusive {
 		return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")

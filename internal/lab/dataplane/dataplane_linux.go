@@ -264,16 +264,6 @@ func (d *dataPlane) Alive(context.Context) error {
 // ExternalAddresses implements candidate.DataPlane.
 func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.addresses }
 
-// Restart implements candidate.ControlPlane: others use the same API server.
-func (d *dataPlane) Restart(context.Context, ...netip.Prefix) error {
-	return errors.New("restart of a control plane that is not leased exclusively")
-}
-
-// AnotherServer implements candidate.ControlPlane: others use the same storage.
-func (d *dataPlane) AnotherServer(context.Context, map[string]bool) (candidate.Access, error) {
-	return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")
-}
-
 // Pass implements candidate.DataPlane.
 func (d *dataPlane) Pass(ctx context.Context, t time.Duration) error {
 	select {
@@ -327,7 +317,7 @@ func (d *dataPlane) ownNode(name string) (*Node, error) {
 	return nil, fmt.Errorf("there is no node %q of this lease", name)
 }
 
-// AddNode implements candidate.DataPlane.
+// AddNode implements candidate.NodeOwner.
 func (d *dataPlane) AddNode(ctx context.Context, as candidate.Node, proxy candidate.ProxyConfiguration) (candidate.Node, error) {
 	if err := d.world.parts.canConfigure(proxy); err != nil {
 		return candidate.Node{}, err
@@ -368,7 +358,7 @@ func (s *Parts) canConfigure(p candidate.ProxyConfiguration) error {
 	return nil
 }
 
-// StartProxy implements candidate.DataPlane.
+// StartProxy implements candidate.NodeOwner.
 func (d *dataPlane) StartProxy(_ context.Context, name string, proxy candidate.ProxyConfiguration) error {
 	n, err := d.ownNode(name)
 	if err != nil {
@@ -384,7 +374,7 @@ func (d *dataPlane) StartProxy(_ context.Context, name string, proxy candidate.P
 	return n.StartProxy(proxy)
 }
 
-// StopProxy implements candidate.DataPlane.
+// StopProxy implements candidate.NodeOwner.
 func (d *dataPlane) StopProxy(_ context.Context, name string) error {
 	n, err := d.ownNode(name)
 	if err != nil {
@@ -394,7 +384,7 @@ func (d *dataPlane) StopProxy(_ context.Context, name string) error {
 	return nil
 }
 
-// ProxyState implements candidate.DataPlane.
+// ProxyState implements candidate.NodeOwner.
 func (d *dataPlane) ProxyState(_ context.Context, name string) (candidate.ProxyState, error) {
 	n, err := d.ownNode(name)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/service-conformance/conformance/internal/lab/process"
 )
 
-// Interfere implements candidate.DataPlane.
+// Interfere implements candidate.NodeOwner.
 func (d *dataPlane) Interfere(ctx context.Context, name string, what candidate.Interference) error {
 	n, err := d.ownNode(name)
 	if err != nil {
