@@ -283,6 +283,7 @@ const (
 	APIFinalizerQualified      ID = "api-finalizer-qualified"
 	APIFinalizerHolds          ID = "api-finalizer-holds"
 	APILabelSyntax             ID = "api-label-syntax"
+	APIAnnotationSyntax        ID = "api-annotation-syntax"
 	APINameLabel               ID = "api-name-label"
 	APINameLeadingDigit        ID = "api-name-leading-digit"
 	APIStaleUpdate             ID = "api-stale-update"

@@ -32,6 +32,15 @@ var objectFaults = []wrong{
 			}
 		})
 	}},
+	{fault.AnnotationsUnchecked, func(b *book) {
+		at(b.createChecks, metadataValid).Wrap(func(right checking) checking {
+			return func(r *Rules, svc, old *corev1.Service) field.ErrorList {
+				bare := &corev1.Service{ObjectMeta: svc.ObjectMeta}
+				bare.Annotations = nil
+				return right(r, bare, old)
+			}
+		})
+	}},
 	{fault.FinalizersUnqualified, func(b *book) { at(b.createChecks, finalizersQualified).Off() }},
 
 	{fault.TopologyMismatchAccepted, func(b *book) { at(b.checks, topologyAnnotationsAgree).Off() }},
