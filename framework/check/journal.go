@@ -141,4 +141,13 @@ func (e *entry) onServices() string {
 	return ""
 }
 
-func quote(body []byte) string { return "'" + strings.ReplaceAll(string(body), "'", `'\''`) + "'" }
+// longestBody is how many bytes of a request are shown: more is of no use to a reader, and a shell takes no word of 128 KiB.
+const longestBody = 16 << 10
+
+func quote(body []byte) string {
+	cut := ""
+	if n := len(body); n > longestBody {
+		body, cut = body[:longestBody], fmt.Sprintf(" # cut: %d bytes in all", n)
+	}
+	return "'" + strings.ReplaceAll(string(body), "'", `'\''`) + "'" + cut
+}

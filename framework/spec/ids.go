@@ -283,6 +283,8 @@ const (
 	APIFinalizerQualified      ID = "api-finalizer-qualified"
 	APIFinalizerHolds          ID = "api-finalizer-holds"
 	APILabelSyntax             ID = "api-label-syntax"
+	APIAnnotationSyntax        ID = "api-annotation-syntax"
+	APIAnnotationsSize         ID = "api-annotations-size"
 	APINameLabel               ID = "api-name-label"
 	APINameLeadingDigit        ID = "api-name-leading-digit"
 	APIStaleUpdate             ID = "api-stale-update"

@@ -148,6 +148,32 @@ var _ = ginkgo.Describe("the metadata", func() {
 			Expect(cp.MergePatch(ctx, "labels", `{"metadata":{"labels":{"with space":"v"}}}`)).To(check.BeInvalid("metadata.labels"), "in an update")
 		})
 
+	check.It(spec.APIAnnotationSyntax, "has annotations whose keys have the syntax of label keys",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			annotated := func(key string) check.ServiceOption {
+				return check.With(func(s *corev1.Service) { s.Annotations = map[string]string{key: "any value: {} \n"} })
+			}
+			for _, key := range []string{"with space", "-dash", "a/b/c", "example.com/", strings.Repeat("k", 64)} {
+				Expect(cp.Create(ctx, check.Service("annotated", annotated(key)))).To(check.BeInvalid("metadata.annotations"), "annotation %q", key)
+			}
+			objectAbsent(ctx, cp, "annotated")
+			Expect(cp.Create(ctx, check.Service("annotated", annotated("Example.com/Upper_Case.key")))).To(check.BeAccepted(), "letters of either case")
+			Expect(cp.MergePatch(ctx, "annotated", `{"metadata":{"annotations":{"with space":"v"}}}`)).To(check.BeInvalid("metadata.annotations"), "in an update")
+		})
+
+	check.It(spec.APIAnnotationsSize, "has annotations of 256 KiB at most",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			const limit = 256 << 10
+			annotated := func(bytes int) check.ServiceOption {
+				return check.With(func(s *corev1.Service) {
+					s.Annotations = map[string]string{"a": "1", "b": strings.Repeat("x", bytes-len("a1b"))}
+				})
+			}
+			Expect(cp.Create(ctx, check.Service("large", annotated(limit+1)))).To(check.BeInvalid("metadata.annotations"), "one byte more")
+			objectAbsent(ctx, cp, "large")
+			Expect(cp.Create(ctx, check.Service("large", annotated(limit)))).To(check.BeAccepted(), "all of it")
+		})
+
 	check.It(spec.APIFinalizerQualified, "has finalizers with a domain",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			for _, finalizer := range []string{"unqualified", "example.com/with space", "/"} {

@@ -21,6 +21,9 @@ var (
 	NamespaceDefaulted    = New("namespace-defaulted", "a Service for a namespace that does not exist is put into the namespace default", spec.APINamespaceExists)
 	FinalizersUnqualified = New("finalizers-unqualified", "finalizers need no domain", spec.APIFinalizerQualified)
 	FinalizersIgnored     = New("finalizers-ignored", "finalizers do not hold a deleted Service", spec.APIFinalizerHolds)
+	AnnotationsUnchecked  = New("annotations-unchecked", "annotations may have any key", spec.APIAnnotationSyntax)
+	AnnotationsUnlimited  = New("annotations-unlimited", "annotations may be of any size", spec.APIAnnotationsSize)
+	AnnotationsShort      = New("annotations-short", "annotations have at most 64 KiB", spec.APIAnnotationsSize)
 	LabelsUnchecked       = New("labels-unchecked", "labels may have any syntax", spec.APILabelSyntax)
 
 	NameShort            = New("name-short", "a name has at most 24 characters", spec.APINameLabel)

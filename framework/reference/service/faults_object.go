@@ -32,6 +32,37 @@ var objectFaults = []wrong{
 			}
 		})
 	}},
+	{fault.AnnotationsUnchecked, func(b *book) {
+		at(b.createChecks, metadataValid).Wrap(func(right checking) checking {
+			return func(r *Rules, svc, old *corev1.Service) field.ErrorList {
+				bare := &corev1.Service{ObjectMeta: svc.ObjectMeta}
+				bare.Annotations = nil
+				return right(r, bare, old)
+			}
+		})
+	}},
+	{fault.AnnotationsUnlimited, func(b *book) {
+		at(b.createChecks, metadataValid).Wrap(func(right checking) checking {
+			return func(r *Rules, svc, old *corev1.Service) field.ErrorList {
+				bare := &corev1.Service{ObjectMeta: svc.ObjectMeta}
+				bare.Annotations = map[string]string{}
+				for key := range svc.Annotations {
+					bare.Annotations[key] = ""
+				}
+				return right(r, bare, old)
+			}
+		})
+	}},
+	{fault.AnnotationsShort, func(b *book) {
+		b.createChecks = after(b.createChecks, metadataValid, func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+			for key, value := range svc.Annotations {
+				if len(value) > 64<<10 {
+					return field.ErrorList{field.TooLong(metadataPath.Child("annotations").Key(key), "", 64<<10)}
+				}
+			}
+			return nil
+		})
+	}},
 	{fault.FinalizersUnqualified, func(b *book) { at(b.createChecks, finalizersQualified).Off() }},
 
 	{fault.TopologyMismatchAccepted, func(b *book) { at(b.checks, topologyAnnotationsAgree).Off() }},
