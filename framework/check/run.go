@@ -81,8 +81,8 @@ type running struct {
 	seen []CaseSeen
 	// shots are kept of a check with a timeline.
 	shots *recorder
-	// memory is metered since the check began.
-	memory memoryMeter
+	// shortOfMemory says how short of memory the machine was while the body of a check of traffic ran; empty if it was not.
+	shortOfMemory string
 }
 
 var current *running
@@ -94,7 +94,7 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	}
 	ctx, end := endingWithRun(node)
 	defer end()
-	current = &running{declared: d, ctx: ctx, memory: meterMemory(), result: Result{
+	current = &running{declared: d, ctx: ctx, result: Result{
 		Suite: d.Suite, Check: d.Name, ServiceCIDR: cidr, Requirements: d.Requirements, Location: d.Location,
 		TimeoutSeconds: d.Timeout.Seconds(),
 	}}
@@ -158,6 +158,7 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 			net.shots = newRecorder(net.virtual)
 			current.shots = net.shots
 		}
+		defer current.noteShortage(meterMemory())
 		body.(TrafficBody)(ctx, net)
 		return
 	}
@@ -310,8 +311,8 @@ func judge(report ginkgo.SpecReport) {
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("the check itself panicked: %s (%s)", report.Failure.ForwardedPanic, location(report.Failure.Location))
 	case report.Failure.FailureNodeType != types.NodeTypeIt:
 		r.Verdict, r.Reason = Unknown, "cleaning up failed: "+plainMessage(report.Failure.Message)
-	case current.starved() != "":
-		r.Verdict, r.Reason = Unknown, current.starved()
+	case current.shortOfMemory != "":
+		r.Verdict, r.Reason = Unknown, current.shortOfMemory
 		r.Evidence = append(r.Evidence, Evidence{Name: "not met", Value: plainMessage(report.Failure.Message)})
 	default:
 		r.Verdict = NonConformant
@@ -338,14 +339,6 @@ func judge(report ginkgo.SpecReport) {
 	}
 	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r})
 	current = nil
-}
-
-// starved says why what came late accuses nobody: the machine was short of memory while a check of traffic ran. Nothing comes late on a virtual clock.
-func (r *running) starved() string {
-	if !r.declared.Traffic || onVirtualClock() {
-		return ""
-	}
-	return r.memory.shortage()
 }
 
 // Interrupted is the reason of a verdict that an interruption left unknown.

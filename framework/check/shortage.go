@@ -26,6 +26,13 @@ func meterMemory() memoryMeter {
 	return memoryMeter{time.Now(), stalled, known}
 }
 
+// noteShortage notes, when the body of a check of traffic has ended, how short of memory the machine was meanwhile. Nothing comes late on a virtual clock.
+func (r *running) noteShortage(since memoryMeter) {
+	if !onVirtualClock() {
+		r.shortOfMemory = since.shortage()
+	}
+}
+
 // shortage says how short of memory the machine was since the meter began; empty if it was not, or does not tell.
 func (m *memoryMeter) shortage() string {
 	stalled, known := memoryStalled()

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/onsi/ginkgo/v2/types"
 )
 
 func TestShortageOfMemory(t *testing.T) {
@@ -28,5 +30,19 @@ func TestShortageOfMemory(t *testing.T) {
 				t.Errorf("%s: %q, want %q", name, got, c.want)
 			}
 		})
+	}
+}
+
+func TestAFailureUnderShortageIsUnknown(t *testing.T) {
+	sink := setup.Sink
+	defer func() { setup.Sink, current = sink, nil }()
+	for short, want := range map[string]Verdict{"": NonConformant, "this machine was short of memory": Unknown} {
+		var got *Result
+		setup.Sink = func(e Event) { got = e.Result }
+		current = &running{ctx: t.Context(), declared: &Declaration{}, shortOfMemory: short}
+		judge(types.SpecReport{State: types.SpecStateFailed, Failure: types.Failure{FailureNodeType: types.NodeTypeIt, Message: "not met within 1m0s"}})
+		if got == nil || got.Verdict != want || got.Reason != short {
+			t.Errorf("short of memory %q: %+v, want %s", short, got, want)
+		}
 	}
 }

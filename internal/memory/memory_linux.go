@@ -1,4 +1,4 @@
-// Package memory tells how much memory new processes can use.
+// Package memory tells how much memory new processes can use, and for how long processes have waited for memory.
 package memory
 
 import (

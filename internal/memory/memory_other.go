@@ -1,6 +1,6 @@
 //go:build !linux
 
-// Package memory tells how much memory new processes can use.
+// Package memory tells how much memory new processes can use, and for how long processes have waited for memory.
 package memory
 
 // Available is not known on this system.
