@@ -1,6 +1,8 @@
 package service
 
 import (
+	"maps"
+
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,36 +25,14 @@ var objectFaults = []wrong{
 			return nil
 		})
 	}},
-	{fault.LabelsUnchecked, func(b *book) {
-		at(b.createChecks, metadataValid).Wrap(func(right checking) checking {
-			return func(r *Rules, svc, old *corev1.Service) field.ErrorList {
-				unlabeled := &corev1.Service{ObjectMeta: svc.ObjectMeta}
-				unlabeled.Labels = nil
-				return right(r, unlabeled, old)
-			}
-		})
-	}},
-	{fault.AnnotationsUnchecked, func(b *book) {
-		at(b.createChecks, metadataValid).Wrap(func(right checking) checking {
-			return func(r *Rules, svc, old *corev1.Service) field.ErrorList {
-				bare := &corev1.Service{ObjectMeta: svc.ObjectMeta}
-				bare.Annotations = nil
-				return right(r, bare, old)
-			}
-		})
-	}},
-	{fault.AnnotationsUnlimited, func(b *book) {
-		at(b.createChecks, metadataValid).Wrap(func(right checking) checking {
-			return func(r *Rules, svc, old *corev1.Service) field.ErrorList {
-				bare := &corev1.Service{ObjectMeta: svc.ObjectMeta}
-				bare.Annotations = map[string]string{}
-				for key := range svc.Annotations {
-					bare.Annotations[key] = ""
-				}
-				return right(r, bare, old)
-			}
-		})
-	}},
+	{fault.LabelsUnchecked, metadataJudgedAs(func(m *metav1.ObjectMeta) { m.Labels = nil })},
+	{fault.AnnotationsUnchecked, metadataJudgedAs(func(m *metav1.ObjectMeta) { m.Annotations = nil })},
+	{fault.AnnotationsUnlimited, metadataJudgedAs(func(m *metav1.ObjectMeta) {
+		m.Annotations = maps.Clone(m.Annotations)
+		for key := range m.Annotations {
+			m.Annotations[key] = ""
+		}
+	})},
 	{fault.AnnotationsShort, func(b *book) {
 		b.createChecks = after(b.createChecks, metadataValid, func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
 			for key, value := range svc.Annotations {
@@ -102,6 +82,19 @@ var objectFaults = []wrong{
 			return nil
 		}))
 	}},
+}
+
+// metadataJudgedAs has the metadata of a new Service judged as if it were what change makes of it.
+func metadataJudgedAs(change func(*metav1.ObjectMeta)) func(*book) {
+	return func(b *book) {
+		at(b.createChecks, metadataValid).Wrap(func(right checking) checking {
+			return func(r *Rules, svc, old *corev1.Service) field.ErrorList {
+				changed := &corev1.Service{ObjectMeta: svc.ObjectMeta}
+				change(&changed.ObjectMeta)
+				return right(r, changed, old)
+			}
+		})
+	}
 }
 
 func nameOf(syntax apivalidation.ValidateNameFunc) func(*Rules) apivalidation.ValidateNameFunc {
