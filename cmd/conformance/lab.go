@@ -166,7 +166,7 @@ func isolate(ctx context.Context, out io.Writer, o lab.Options) (done bool, err 
 	}
 	shown := newBuildProgress(out)
 	o.Progress, o.Compiling = shown.show, fetchHint(out)
-	err = lab.Obtain(ctx, o)
+	_, _, err = lab.ProgramsOf(ctx, o)
 	shown.end()
 	if err != nil {
 		return false, labError(ctx, err)

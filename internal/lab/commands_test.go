@@ -9,7 +9,7 @@ import (
 
 func TestALabWithACommandThatCannotBeStarted(t *testing.T) {
 	o := Options{Servers: programs.ServerOptions{EtcdCommand: "/does/not/exist"}}
-	if err := Obtain(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), "etcd command: ") {
+	if _, _, err := ProgramsOf(t.Context(), o); err == nil || !strings.HasPrefix(err.Error(), "etcd command: ") {
 		t.Errorf("a lab with it: %v", err)
 	}
 }

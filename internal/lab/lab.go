@@ -67,6 +67,7 @@ func (o *Options) Components() []programs.Component {
 
 // Lab is a candidate that runs real control planes. All methods are safe for concurrent use.
 type Lab struct {
+	// Version, Binaries and Proxy are what the options mean.
 	Version      programs.Version
 	Binaries     *programs.Binaries
 	pool         *controlplane.Pool
@@ -76,7 +77,8 @@ type Lab struct {
 	// withoutDataPlane is why there is none; nil if there is.
 	withoutDataPlane error
 
-	worldMu    sync.Mutex // guards what follows, which the first data plane needs
+	worldMu sync.Mutex // guards what follows, which the first data plane needs
+	// World is the cluster of nodes; nil before the first data plane.
 	World      *dataplane.World
 	worldError error
 
@@ -85,9 +87,10 @@ type Lab struct {
 
 	mu     sync.Mutex // guards what follows, which the first control plane needs
 	closed bool
-	Dir    *process.RunDir
-	ca     *certificates.Authority
-	Etcd   *controlplane.Etcd
+	// Dir is the folder of the lab, and Etcd its storage; nil before the first control plane.
+	Dir  *process.RunDir
+	ca   *certificates.Authority
+	Etcd *controlplane.Etcd
 }
 
 var _ candidate.Candidate = (*Lab)(nil)
@@ -127,13 +130,7 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 // WithoutDataPlane is why the lab has no data plane; nil if it has one.
 func (l *Lab) WithoutDataPlane() error { return l.withoutDataPlane }
 
-// Obtain builds the programs that the options need unless the cache has them.
-func Obtain(ctx context.Context, o Options) error {
-	_, _, err := ProgramsOf(ctx, o)
-	return err
-}
-
-// ProgramsOf returns the programs that the options mean.
+// ProgramsOf returns the programs that the options mean. It builds those that the cache does not have.
 func ProgramsOf(ctx context.Context, o Options) (programs.Version, *programs.Binaries, error) {
 	if err := checkCommands(&o); err != nil {
 		return programs.Version{}, nil, err

@@ -77,8 +77,8 @@ func StartAPIServer(
 	return s, s.start(ctx, serving)
 }
 
-// Another starts a kube-apiserver on the keys of this one, with feature gates of its own.
-func (s *APIServer) Another(ctx context.Context, gates map[string]bool) (*APIServer, error) {
+// another starts a kube-apiserver on the keys of this one, with feature gates of its own.
+func (s *APIServer) another(ctx context.Context, gates map[string]bool) (*APIServer, error) {
 	home, err := os.MkdirTemp(s.dir.Path, "apiserver-")
 	if err != nil {
 		return nil, err
@@ -209,7 +209,7 @@ func (s *APIServer) begin(ctx context.Context, serving func(*APIServer) error) e
 	}()
 	err := errors.Join(s.wait(ctx, s.usable), <-served)
 	if err != nil {
-		s.Halt()
+		s.halt()
 	}
 	return err
 }
@@ -330,11 +330,11 @@ func (s *APIServer) Alive() error {
 	return nil
 }
 
-// Restart kills the server and starts it again on the same port and storage.
-func (s *APIServer) Restart(ctx context.Context) error {
+// restart kills the server and starts it again on the same port and storage.
+func (s *APIServer) restart(ctx context.Context) error {
 	s.setRestarting(true)
 	defer s.setRestarting(false)
-	s.Halt()
+	s.halt()
 	s.Client.Close()
 	err := s.run(ctx)
 	if err == nil {
@@ -352,8 +352,8 @@ func (s *APIServer) setRestarting(b bool) {
 	s.restarting = b
 }
 
-// Halt kills the process.
-func (s *APIServer) Halt() {
+// halt kills the process.
+func (s *APIServer) halt() {
 	s.mu.Lock()
 	p := s.Process
 	s.mu.Unlock()
@@ -363,7 +363,7 @@ func (s *APIServer) Halt() {
 
 // Stop kills the server and removes its files but the log.
 func (s *APIServer) Stop() {
-	s.Halt()
+	s.halt()
 	s.Client.Close()
 	os.RemoveAll(s.home) // whatever stays goes with the folder of the lab
 }

@@ -48,7 +48,7 @@ func (c *ControlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix
 		}
 		c.Ranges, c.Server.Ranges, c.Changed = r, r, true
 	}
-	return c.Server.Restart(ctx)
+	return c.Server.restart(ctx)
 }
 
 // AnotherServer implements candidate.ServerOwner.
@@ -56,7 +56,7 @@ func (c *ControlPlane) AnotherServer(ctx context.Context, gates map[string]bool)
 	if !c.Exclusive {
 		return candidate.Access{}, errors.New("another server for a control plane that is not leased exclusively")
 	}
-	s, err := c.Server.Another(ctx, gates)
+	s, err := c.Server.another(ctx, gates)
 	if err != nil {
 		return candidate.Access{}, err
 	}
@@ -93,7 +93,7 @@ func (c *ControlPlane) Release() {
 	c.further = nil
 	c.mu.Unlock()
 	if c.Changed {
-		c.Server.Halt() // the pool starts another
+		c.Server.halt() // the pool starts another
 	}
 	c.Lease.Release()
 }

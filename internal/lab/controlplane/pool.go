@@ -13,9 +13,9 @@ import (
 type Server interface {
 	// Alive returns nil while the server runs, else why it does not.
 	Alive() error
-	// Reset leaves nothing in the ranges but what a new server has.
-	Reset(context.Context) error
-	Restart(context.Context) error
+	// reset leaves nothing in the ranges but what a new server has.
+	reset(context.Context) error
+	restart(context.Context) error
 	Stop()
 }
 
@@ -185,7 +185,7 @@ func (p *Pool) prepare(ctx context.Context, m *member) error {
 	var err error
 	s := m.Server
 	if s != nil {
-		err = s.Reset(ctx)
+		err = s.reset(ctx)
 	} else {
 		select {
 		case p.starts <- struct{}{}:

@@ -33,8 +33,8 @@ func (f *fakeServer) Alive() error {
 	}
 	return nil
 }
-func (f *fakeServer) Reset(context.Context) error   { f.resets.Add(1); return f.stained }
-func (f *fakeServer) Restart(context.Context) error { return nil }
+func (f *fakeServer) reset(context.Context) error   { f.resets.Add(1); return f.stained }
+func (f *fakeServer) restart(context.Context) error { return nil }
 func (f *fakeServer) Stop()                         { f.stops.Add(1) }
 
 // fakePool starts fake servers, each of which takes a second of the time of the bubble that the test runs in.

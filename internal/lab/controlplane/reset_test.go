@@ -103,7 +103,7 @@ func TestResetRemovesWhatTheServerDidNotMake(t *testing.T) {
 	o.add("/api/v1/namespaces/other/services/", "held", "10.96.0.9", "example.com/hold")
 	o.add(ipAddressPath+"/", "10.96.0.200", "")
 	o.add(serviceCIDRPath+"/", "more", "", "networking.k8s.io/service-cidr-finalizer")
-	fakes.Must(t, o.serve(t, programs.Version{Minor: 37, Patch: 1}).Reset(t.Context()))
+	fakes.Must(t, o.serve(t, programs.Version{Minor: 37, Patch: 1}).reset(t.Context()))
 	want := []string{"/api/v1/namespaces/default/services/kubernetes", ipAddressPath + "/10.96.0.1", serviceCIDRPath + "/kubernetes"}
 	if got := slices.Sorted(maps.Keys(o.objects)); !slices.Equal(got, want) {
 		t.Errorf("left: %v, want %v", got, want)
@@ -114,7 +114,7 @@ func TestResetLooksAtServicesOnlyWhereThatIsAll(t *testing.T) {
 	o := newObjectServer()
 	o.add("/api/v1/namespaces/default/services/", "web", "10.96.0.7")
 	o.add(ipAddressPath+"/", "10.96.0.200", "")
-	fakes.Must(t, o.serve(t, programs.Version{Minor: 31, Patch: 0}).Reset(t.Context()))
+	fakes.Must(t, o.serve(t, programs.Version{Minor: 31, Patch: 0}).reset(t.Context()))
 	if o.deleted != 1 {
 		t.Errorf("%d objects deleted, want the Service", o.deleted)
 	}
@@ -123,7 +123,7 @@ func TestResetLooksAtServicesOnlyWhereThatIsAll(t *testing.T) {
 func TestResetWaitsUntilTheServerCanAllocate(t *testing.T) {
 	o := newObjectServer()
 	o.trials = 2
-	fakes.Must(t, o.serve(t, programs.Version{Minor: 37, Patch: 1}).Reset(t.Context()))
+	fakes.Must(t, o.serve(t, programs.Version{Minor: 37, Patch: 1}).reset(t.Context()))
 	if o.trials != 0 {
 		t.Errorf("not asked %d times more", o.trials)
 	}
@@ -147,7 +147,7 @@ func TestResetGivesUp(t *testing.T) {
 		"deletion refused":        {refusing, "403"},
 		"without its own Service": {headless, "gone"},
 	} {
-		err := c.server.serve(t, programs.Version{Minor: 37, Patch: 1}).Reset(t.Context())
+		err := c.server.serve(t, programs.Version{Minor: 37, Patch: 1}).reset(t.Context())
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one about %q", name, err, c.want)
 		}

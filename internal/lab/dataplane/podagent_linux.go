@@ -175,7 +175,7 @@ func (a *podAgent) node(name string) *Node {
 func (a *podAgent) start(object *corev1.Pod) (*agentPod, error) {
 	n := a.node(object.Spec.NodeName)
 	started, err := n.startPod(candidate.Pod{
-		PodName: candidate.PodName{Namespace: object.Namespace, Name: object.Name}, Node: n.Name, HostNetwork: object.Spec.HostNetwork, Ports: AnsweredPorts(&object.Spec),
+		PodName: candidate.PodName{Namespace: object.Namespace, Name: object.Name}, Node: n.Name, HostNetwork: object.Spec.HostNetwork, Ports: answeredPorts(&object.Spec),
 	})
 	if err != nil {
 		return nil, err
@@ -271,8 +271,8 @@ func (a *podAgent) record() error {
 // defaultPorts are what a pod answers on whose containers name no port.
 var defaultPorts = []int{80, 8080}
 
-// AnsweredPorts are the TCP and UDP ports that the containers name, or the default ones. Pods on a node's own network answer on what they name only.
-func AnsweredPorts(spec *corev1.PodSpec) []candidate.PodPort {
+// answeredPorts are the TCP and UDP ports that the containers name, or the default ones. Pods on a node's own network answer on what they name only.
+func answeredPorts(spec *corev1.PodSpec) []candidate.PodPort {
 	var ports []candidate.PodPort
 	named := map[candidate.PodPort]bool{}
 	add := func(name string, protocol corev1.Protocol, number int) {

@@ -10,9 +10,9 @@ import (
 	"time"
 )
 
-// EnvironmentOf is the environment that a process was started with. In the midst of execve it reads as empty for a moment, as it does for good of what has none,
+// environmentOf is the environment that a process was started with. In the midst of execve it reads as empty for a moment, as it does for good of what has none,
 // and of what has no program: zombies and threads of the kernel.
-func EnvironmentOf(pid int) ([]byte, error) {
+func environmentOf(pid int) ([]byte, error) {
 	const looks = 50
 	dir := fmt.Sprintf("/proc/%d", pid)
 	for look := 1; ; look++ {
@@ -44,7 +44,7 @@ func EndMarked(runDir string) error {
 		if i.Started, err = StartTime(pid); err != nil {
 			continue // it has ended
 		}
-		env, err := EnvironmentOf(pid)
+		env, err := environmentOf(pid)
 		if err != nil || !bytes.Contains(append([]byte{0}, env...), mark) {
 			continue // it is somebody else's, or runs elsewhere
 		}

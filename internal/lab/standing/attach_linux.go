@@ -53,7 +53,7 @@ func Enter(dir, name string, signals <-chan os.Signal) (code int, err error) {
 		return 0, err
 	}
 	if status := state.Sys().(syscall.WaitStatus); status.Signaled() {
-		if !r.Alive() {
+		if !r.alive() {
 			return 0, fmt.Errorf("the lab %q has ended while it was judged", r.Name)
 		}
 		return 0, fmt.Errorf("the process in the lab %q ended: signal: %s", r.Name, status.Signal())

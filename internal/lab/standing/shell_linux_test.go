@@ -18,8 +18,6 @@ import (
 	"github.com/service-conformance/conformance/internal/lab/isolation"
 	"github.com/service-conformance/conformance/internal/lab/process"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/internal/lab/network"
 )
@@ -172,26 +170,6 @@ func TestAShellThatCannotBeOpenedSaysWhy(t *testing.T) {
 	}
 }
 
-// A process that starts its program over and over is in the midst of execve for much of its time.
-func TestEnvironmentOfAProcessThatIsBeingStarted(t *testing.T) {
-	program := filepath.Join(t.TempDir(), "again")
-	fakes.Must(t, os.WriteFile(program, []byte("#!/bin/sh\nexec \"$0\"\n"), 0o700))
-	cmd := exec.CommandContext(t.Context(), program)
-	cmd.Env = []string{"MARK=there"}
-	fakes.Must(t, cmd.Start())
-	defer func() {
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-	}()
-	for look := range 500 {
-		env, err := process.EnvironmentOf(cmd.Process.Pid)
-		fakes.Must(t, err)
-		if !strings.Contains(string(env), "MARK=there") {
-			t.Fatalf("look %d: %q", look, env)
-		}
-	}
-}
-
 func TestDownEndsWhatRunsInShells(t *testing.T) {
 	dir, r := hold(t)
 	// The command leaves a process behind, in a session of its own.
@@ -217,34 +195,6 @@ func TestDownEndsWhatRunsInShells(t *testing.T) {
 	for _, link := range links {
 		if now, _ := os.Readlink(link); now == namespace {
 			t.Errorf("%s is still in the pod", link)
-		}
-	}
-}
-
-func TestPodsAnswerOnTheirPorts(t *testing.T) {
-	port := func(number int32, protocol corev1.Protocol) corev1.ContainerPort {
-		return corev1.ContainerPort{ContainerPort: number, Protocol: protocol}
-	}
-	for _, c := range []struct {
-		want       string
-		host       bool
-		containers [][]corev1.ContainerPort
-	}{
-		{"80/TCP 80/UDP 8080/TCP 8080/UDP", false, [][]corev1.ContainerPort{{}}},
-		{"", true, [][]corev1.ContainerPort{{}}},
-		{"9000/TCP", true, [][]corev1.ContainerPort{{port(9000, "TCP")}}},
-		{"53/UDP 53/TCP 9000/TCP", false, [][]corev1.ContainerPort{{port(53, "UDP"), port(53, "TCP")}, {port(9000, "TCP"), port(53, "UDP")}}},
-	} {
-		spec := corev1.PodSpec{HostNetwork: c.host}
-		for _, ports := range c.containers {
-			spec.Containers = append(spec.Containers, corev1.Container{Ports: ports})
-		}
-		var got []string
-		for _, p := range dataplane.AnsweredPorts(&spec) {
-			got = append(got, fmt.Sprintf("%d/%s", p.Number, p.Protocol))
-		}
-		if strings.Join(got, " ") != c.want {
-			t.Errorf("%v on the host network %t: %v, want %s", c.containers, c.host, got, c.want)
 		}
 	}
 }

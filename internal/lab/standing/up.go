@@ -85,8 +85,8 @@ type Running struct {
 	Network *dataplane.Place `json:"network,omitempty"`
 }
 
-// Alive reports whether all servers run.
-func (r *Running) Alive() bool {
+// alive reports whether all servers run.
+func (r *Running) alive() bool {
 	for _, p := range r.Servers {
 		if !p.Alive() {
 			return false
@@ -162,7 +162,7 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 	}()
 	if old, err := at.read(); err != nil {
 		return nil, err
-	} else if old != nil && old.Alive() {
+	} else if old != nil && old.alive() {
 		return nil, &AlreadyUpError{old}
 	} else if old != nil { // killed, or the machine was restarted
 		if err := at.takeDown(old); err != nil {
@@ -306,7 +306,7 @@ func Status(dir, name string) (*Running, error) {
 		return nil, err
 	}
 	r, err := at.read()
-	if r == nil || err != nil || !r.Alive() {
+	if r == nil || err != nil || !r.alive() {
 		return nil, err
 	}
 	return r, nil

@@ -79,7 +79,7 @@ func TestUpAndDown(t *testing.T) {
 			t.Errorf("%s is still there", path)
 		}
 	}
-	if r.Alive() {
+	if r.alive() {
 		t.Error("the servers still run")
 	}
 	if down, err := Down(t.Context(), o.StateDir, ""); down != nil || err != nil {
@@ -130,7 +130,7 @@ func TestUpReplacesOneThatDied(t *testing.T) {
 	if fakes.Exists(t, first.Dir) || first.Servers[0].Alive() {
 		t.Error("what was left of the first one is still there")
 	}
-	if !second.Alive() {
+	if !second.alive() {
 		t.Error("the second one does not run")
 	}
 }
@@ -198,10 +198,10 @@ func TestLabsOfTwoNamesRunSideBySide(t *testing.T) {
 	}
 	down, err := Down(t.Context(), o.StateDir, o.Name)
 	fakes.Must(t, err)
-	if down == nil || down.URL != second.URL || second.Alive() {
+	if down == nil || down.URL != second.URL || second.alive() {
 		t.Errorf("down: %+v", down)
 	}
-	if !first.Alive() {
+	if !first.alive() {
 		t.Error("the end of one lab has ended the other")
 	}
 	if err := NotUp(o.StateDir, o.Name); !strings.Contains(err.Error(), DefaultName) {
