@@ -48,6 +48,6 @@ func (l *Lab) StartWorld(ctx context.Context, c dataplane.Cluster) (*dataplane.W
 		return nil, err
 	}
 	return dataplane.StartWorld(ctx, dataplane.Parts{
-		Version: l.Version, Binaries: l.Binaries, Dir: l.Dir, Ca: l.ca, Etcd: e, Proxy: l.Proxy, CoreDNS: l.coreDNS, Surroundings: l.surroundings,
+		Version: l.Version, Binaries: l.Binaries, Dir: l.Dir, CA: l.ca, Etcd: e, Proxy: l.Proxy, CoreDNS: l.coreDNS, Surroundings: l.surroundings,
 	}, c)
 }

@@ -59,9 +59,9 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 	fakes.Must(t, c.Get(t.Context(), controlplane.KubernetesServicePath, nil))
 
 	s := cp.(*controlplane.ControlPlane).Server
-	before := s.Process.Pid
+	before := s.Process.PID
 	fakes.Must(t, cp.(candidate.ServerOwner).Restart(t.Context()))
-	if s.Process.Pid == before {
+	if s.Process.PID == before {
 		t.Error("restarted without a new process")
 	}
 	c.Close()

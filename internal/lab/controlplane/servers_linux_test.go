@@ -55,7 +55,7 @@ func TestSweepEndsWhatAShellHasLeft(t *testing.T) {
 	<-p.Done
 	b, err := os.ReadFile(pid)
 	fakes.Must(t, err)
-	d.Record.Owner = process.Identity{PID: p.Pid, Started: "long ago"}
+	d.Record.Owner = process.Identity{PID: p.PID, Started: "long ago"}
 	fakes.Must(t, d.Write())
 	fakes.Must(t, process.SweepIn(parent))
 	if stat, err := os.ReadFile("/proc/" + strings.TrimSpace(string(b)) + "/stat"); err == nil && !strings.Contains(string(stat), ") Z ") {

@@ -67,7 +67,7 @@ func StartWorld(ctx context.Context, p Parts, c Cluster) (_ *World, err error) {
 		return nil, err
 	}
 	gateway := w.fabric.Gateway(c.Ranges.Primary.Addr().Is6()) // kube-apiserver wants to be reached by the family of its Services
-	_, err = controlplane.StartAPIServer(ctx, p.Version, p.Binaries, p.Dir, p.Ca, p.Etcd, c.Ranges, gateway, false, func(s *controlplane.APIServer) error {
+	_, err = controlplane.StartAPIServer(ctx, p.Version, p.Binaries, p.Dir, p.CA, p.Etcd, c.Ranges, gateway, false, func(s *controlplane.APIServer) error {
 		w.Server = s
 		if err := w.connect(); err != nil {
 			return err

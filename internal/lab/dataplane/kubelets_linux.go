@@ -21,7 +21,7 @@ const kubeletPort = 10250
 
 // StartKubelets answers in the place of kubelets, on each node of a lab that stays: that pods have no containers, and what to do instead.
 func StartKubelets(w *World) error {
-	certificate, key, err := w.parts.Ca.Serving(controlplane.APIServerNames)
+	certificate, key, err := w.parts.CA.Serving(controlplane.APIServerNames)
 	if err != nil {
 		return err
 	}

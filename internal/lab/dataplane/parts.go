@@ -29,7 +29,7 @@ type Parts struct {
 	Version      programs.Version
 	Binaries     *programs.Binaries
 	Dir          *process.RunDir
-	Ca           *certificates.Authority
+	CA           *certificates.Authority
 	Etcd         *controlplane.Etcd
 	Proxy        ProxyOptions
 	CoreDNS      string // its version; empty if there is none

@@ -35,15 +35,18 @@ type Command struct {
 // Process is a running server. All methods are safe for concurrent use.
 type Process struct {
 	Command
-	Pid int
+	// PID is its number, which another process may have later.
+	PID int
 	// Started tells this process from a later one with the same pid.
 	Started string
-	Done    chan struct{}
-	exit    error // valid once done is closed
+	// Done is closed once it has ended.
+	Done chan struct{}
+	exit error // valid once Done is closed
 
 	mu     sync.Mutex
 	killed bool
-	OS     *os.Process
+	// OS is what the system knows of it.
+	OS *os.Process
 }
 
 // Start runs a server in a process group of its own. Unless it is detached it dies with this process,
@@ -64,8 +67,8 @@ func Start(c Command) (*Process, error) {
 	if err := start(cmd); err != nil {
 		return nil, fmt.Errorf("start %s: %w", c.Name, err)
 	}
-	p := &Process{Command: c, Pid: cmd.Process.Pid, Done: make(chan struct{}), OS: cmd.Process}
-	p.Started, _ = StartTime(p.Pid) // an unknown start time only keeps others from killing it
+	p := &Process{Command: c, PID: cmd.Process.Pid, Done: make(chan struct{}), OS: cmd.Process}
+	p.Started, _ = StartTime(p.PID) // an unknown start time only keeps others from killing it
 	go func() {
 		p.exit = cmd.Wait()
 		close(p.Done)
@@ -83,6 +86,9 @@ func ServerEnvironment() []string {
 	}
 	return env
 }
+
+// Identity names the process for good.
+func (p *Process) Identity() Identity { return Identity{p.PID, p.Started} }
 
 // Alive reports whether the server still runs.
 func (p *Process) Alive() bool {

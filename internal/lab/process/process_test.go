@@ -38,7 +38,7 @@ func TestKillEndsAProcess(t *testing.T) {
 		t.Error("alive after kill")
 	}
 	p.Kill() // again, without harm
-	if _, err := StartTime(p.Pid); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := StartTime(p.PID); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the start time of an ended process: %v", err)
 	}
 }
@@ -183,7 +183,7 @@ func init() {
 	fakes.Programs["parent"] = func(args []string) {
 		p, err := Start(Command{Name: "forever", Path: args[0], Log: args[1]})
 		fakes.Check(err)
-		fmt.Println(p.Pid)
+		fmt.Println(p.PID)
 		select {}
 	}
 }

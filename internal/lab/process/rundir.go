@@ -141,7 +141,7 @@ func (d *RunDir) Add(p *Process) error {
 			}
 		}()
 	}
-	d.Record.Processes = append(d.Record.Processes, Identity{p.Pid, p.Started})
+	d.Record.Processes = append(d.Record.Processes, p.Identity())
 	return d.Write()
 }
 
@@ -151,7 +151,7 @@ func (d *RunDir) Forget(p *Process) {
 	defer d.mu.Unlock()
 	kept := d.Record.Processes[:0]
 	for _, i := range d.Record.Processes {
-		if i != (Identity{p.Pid, p.Started}) {
+		if i != p.Identity() {
 			kept = append(kept, i)
 		}
 	}

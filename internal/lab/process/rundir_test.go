@@ -25,7 +25,7 @@ func leave(t *testing.T, parent string, r Record) string {
 func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 	parent := t.TempDir()
 	child := startForever(t)
-	dir := leave(t, parent, Record{Owner: deadIdentity(), Processes: []Identity{{child.Pid, child.Started}}})
+	dir := leave(t, parent, Record{Owner: deadIdentity(), Processes: []Identity{child.Identity()}})
 	fakes.Must(t, SweepIn(parent))
 	if fakes.Exists(t, dir) {
 		t.Error("the folder is still there")
@@ -36,8 +36,8 @@ func TestSweepRemovesWhatKilledRunsLeft(t *testing.T) {
 func TestSweepLeavesOthersAlone(t *testing.T) {
 	parent := t.TempDir()
 	child := startForever(t)
-	live := Identity{child.Pid, child.Started}
-	otherStart := Identity{child.Pid, "another time"}
+	live := child.Identity()
+	otherStart := Identity{child.PID, "another time"}
 	kept := map[string]string{
 		"of a running owner":                 leave(t, parent, Record{Owner: Self(), Processes: []Identity{live}}),
 		"of an owner whose start is unknown": leave(t, parent, Record{Owner: Identity{PID: os.Getpid()}}),
@@ -96,7 +96,7 @@ func TestRunDirRecordsItsProcesses(t *testing.T) {
 	}
 	child := startForever(t)
 	fakes.Must(t, d.Add(child))
-	if r := read(); r.Owner != Self() || len(r.Processes) != 1 || r.Processes[0].PID != child.Pid || !r.Processes[0].Alive() {
+	if r := read(); r.Owner != Self() || len(r.Processes) != 1 || r.Processes[0].PID != child.PID || !r.Processes[0].Alive() {
 		t.Errorf("recorded %+v", r)
 	}
 	d.Forget(child)

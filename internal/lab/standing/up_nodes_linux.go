@@ -234,7 +234,7 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *lab.Lab, error
 	}
 	for _, p := range []*process.Process{l.Etcd.Process, w.Server.Process, w.Controllers, w.Balancers} {
 		if p != nil {
-			run.Servers = append(run.Servers, process.Identity{PID: p.Pid, Started: p.Started})
+			run.Servers = append(run.Servers, p.Identity())
 		}
 	}
 	for _, n := range w.Shared {
