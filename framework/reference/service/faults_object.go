@@ -2,10 +2,12 @@ package service
 
 import (
 	"maps"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
@@ -26,7 +28,10 @@ var objectFaults = []wrong{
 		})
 	}},
 	{fault.LabelsUnchecked, metadataJudgedAs(func(m *metav1.ObjectMeta) { m.Labels = nil })},
-	{fault.AnnotationsUnchecked, metadataJudgedAs(func(m *metav1.ObjectMeta) { m.Annotations = nil })},
+	{fault.AnnotationsUnchecked, metadataJudgedAs(func(m *metav1.ObjectMeta) {
+		m.Annotations = maps.Clone(m.Annotations)
+		maps.DeleteFunc(m.Annotations, func(key, _ string) bool { return len(validation.IsQualifiedName(strings.ToLower(key))) > 0 })
+	})},
 	{fault.AnnotationsUnlimited, metadataJudgedAs(func(m *metav1.ObjectMeta) {
 		m.Annotations = maps.Clone(m.Annotations)
 		for key := range m.Annotations {
