@@ -39,14 +39,17 @@ type Expectation struct {
 	Link string `json:"link,omitempty"`
 	// Own is set on what stands in a list that the run was given, and in no published one.
 	Own bool `json:"own,omitempty"`
+	// WaitsFor says what is expected to end the deviation, such as a fix in the next release. It is empty for one that released versions keep for ever.
+	WaitsFor string `json:"waitsFor,omitempty"`
 	// Expires is the day (YYYY-MM-DD) from which the expectation no longer excuses; empty means never.
 	Expires string `json:"expires,omitempty"`
 }
 
-// Excuses reports whether other excuses the same failures. The words in which they are told may have changed since.
+// Excuses reports whether other excuses the same failures. The words in which they are told may have changed since, and so may the day on which they end.
 func (x *Expectation) Excuses(other *Expectation) bool {
 	reworded := *x
 	reworded.Reason, reworded.Source, reworded.Link = other.Reason, other.Source, other.Link
+	reworded.WaitsFor, reworded.Expires = other.WaitsFor, other.Expires
 	return reworded == *other
 }
 
@@ -102,6 +105,7 @@ func publishedList(implementation string) (Expectations, error) {
 }
 
 // CheckPublished reads every embedded list. A deviation must stand in a list of the part that it is about, for in another one nobody would look for it.
+// It says what it waits for, and ends on a day, unless a later version is known to be free of it: what is released stays as it is.
 func CheckPublished() error {
 	names, err := fs.Glob(fixtures.Expectations, "expectations/*.yaml")
 	if err != nil {
@@ -116,6 +120,9 @@ func CheckPublished() error {
 		for _, x := range list.Deviations {
 			if r := spec.Default().Get(x.Requirement); r != nil && parts[implementation] != "" && r.Part() != parts[implementation] {
 				problems = append(problems, fmt.Errorf("%s: %s is about the %s", name, x.Requirement, r.Part()))
+			}
+			if ended := strings.Contains(x.Versions, "<"); ended != (x.WaitsFor == "") {
+				problems = append(problems, fmt.Errorf("%s: %s: waitsFor is needed for a deviation of the newest version, and for no other", name, x.Requirement))
 			}
 		}
 	}
@@ -159,6 +166,8 @@ func parseExpectations(name string, data []byte) (e Expectations, err error) {
 			if _, err := time.Parse(time.DateOnly, x.Expires); err != nil {
 				bad("expires %q is not a date like 2027-01-31", x.Expires)
 			}
+		} else if x.WaitsFor != "" {
+			bad("it waits for %s: expires must say on which day to look again", x.WaitsFor)
 		}
 	}
 	return e, errors.Join(problems...)

@@ -18,6 +18,7 @@ const (
 	JUnitFile   = "junit_01.xml"
 	JSONFile    = "report.json"
 	partialFile = "results.partial.jsonl"
+	lockFile    = ".lock" // held by the run that writes
 	// PreviousFolder holds the reports of the run before, which a run moves away when it begins: what stands beside it is its own.
 	PreviousFolder = "previous"
 )
@@ -27,6 +28,7 @@ const (
 type Folder struct {
 	dir     string
 	partial *os.File
+	lock    *scratch.Lock
 }
 
 // OpenFolder makes the folder if it does not exist and proves that it can be written.
@@ -34,29 +36,23 @@ func OpenFolder(dir string) (*Folder, error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("report folder: %w; name another with --report-dir", err)
 	}
-	f, err := os.OpenFile(filepath.Join(dir, partialFile), os.O_CREATE|os.O_WRONLY, 0o644)
+	lock, err := scratch.AttemptLock(filepath.Join(dir, lockFile))
 	if err != nil {
 		return nil, fmt.Errorf("report folder cannot be written: %w; name another with --report-dir", err)
 	}
-	free, err := scratch.TryLock(f)
-	if err == nil && !(free && stillThere(f)) {
-		err = fmt.Errorf("another run writes to %s; name another folder with --report-dir", dir)
+	if lock == nil {
+		return nil, fmt.Errorf("report folder: another run writes to %s; name another folder with --report-dir", dir)
 	}
+	err = setAside(dir)
+	var partial *os.File
 	if err == nil {
-		err = errors.Join(setAside(dir), f.Truncate(0))
+		partial, err = os.Create(filepath.Join(dir, partialFile))
 	}
 	if err != nil {
-		f.Close()
+		lock.Remove()
 		return nil, fmt.Errorf("report folder: %w", err)
 	}
-	return &Folder{dir: dir, partial: f}, nil
-}
-
-// stillThere reports whether an open file has not been removed meanwhile, as a run does that ends.
-func stillThere(f *os.File) bool {
-	opened, err := f.Stat()
-	now, errNow := os.Stat(f.Name())
-	return err == nil && errNow == nil && os.SameFile(opened, now)
+	return &Folder{dir: dir, partial: partial, lock: lock}, nil
 }
 
 // setAside moves the reports of the run before away, so that nobody takes them for those of a run that is killed.
@@ -128,7 +124,9 @@ func (f *Folder) Finish(r *Report) ([]string, error) {
 		return paths, fmt.Errorf("write report: %w", err)
 	}
 	f.partial.Close()
-	return append(paths, path), os.Remove(f.partial.Name())
+	err = os.Remove(f.partial.Name())
+	f.lock.Remove()
+	return append(paths, path), err
 }
 
 // WriteFaces renders faces of the report into a folder, which it makes if there is none. All are rendered before the first is written.

@@ -185,6 +185,7 @@ func TestExpectationsAreValidated(t *testing.T) {
 		"deviations: [{requirement: " + must + "}]":                              "a reason is required",
 		"deviations: [{requirement: " + must + ", reason: r, versions: latest}]": "versions",
 		"deviations: [{requirement: " + must + ", reason: r, expires: soon}]":    "not a date",
+		"deviations: [{requirement: " + must + ", reason: r, waitsFor: a fix}]":  "expires must say",
 		"deviation: []": "unknown field",
 	} {
 		if _, err := parseExpectations("f.yaml", []byte(text)); err == nil || !strings.Contains(err.Error(), want) {

@@ -17,6 +17,8 @@ type listed struct {
 	ProxyMode   string `json:"proxyMode"`
 	Reason      string `json:"reason"`
 	Source      string `json:"source"`
+	WaitsFor    string `json:"waitsFor"`
+	Expires     string `json:"expires"`
 }
 
 // takeListed adds to each requirement the deviations that the published lists in dir (IMPLEMENTATION.yaml) hold of it. A deviation that a list holds for several
@@ -54,7 +56,9 @@ func (c *Catalogue) takeListed(fsys fs.FS, dir string) error {
 				}
 			}
 			who := strings.TrimSpace(implementation + " " + strings.Join(modes, " and "))
-			r.Deviations = append(r.Deviations, Deviation{Implementation: who, Versions: x.Versions, Behavior: x.Reason, Source: x.Source})
+			r.Deviations = append(r.Deviations, Deviation{
+				Implementation: who, Versions: x.Versions, Behavior: x.Reason, Source: x.Source, WaitsFor: x.WaitsFor, Expires: x.Expires,
+			})
 		}
 	}
 	return nil

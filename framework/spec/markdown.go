@@ -150,6 +150,9 @@ func (c *Catalogue) writeRequirement(b *strings.Builder, r *Requirement, checks 
 		if d.Source != "" {
 			item("Source of that deviation", escape(d.Source))
 		}
+		if d.WaitsFor != "" {
+			item("That deviation waits for", fmt.Sprintf("%s (excused until %s)", escape(d.WaitsFor), d.Expires))
+		}
 	}
 }
 

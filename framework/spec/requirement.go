@@ -89,6 +89,10 @@ type Deviation struct {
 	Behavior string `json:"behavior"`
 	// Source is where the cause stands (file:line of a version, issue, KEP).
 	Source string `json:"source,omitempty"`
+	// WaitsFor says what is expected to end the deviation; empty where released versions keep it for ever, or where no check shows it.
+	WaitsFor string `json:"waitsFor,omitempty"`
+	// Expires is the day (YYYY-MM-DD) from which the deviation excuses no failure; empty means never.
+	Expires string `json:"expires,omitempty"`
 }
 
 // Requirement is one testable statement of the specification.

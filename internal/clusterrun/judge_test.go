@@ -15,6 +15,7 @@ import (
 	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/leaktest"
 )
 
 // asJudge makes the test binary the process that judges. Its arguments are the folder of the report and the verdict.
@@ -24,7 +25,7 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asJudge) != "" {
 		os.Exit(judgeAs(os.Args[1], check.Verdict(os.Args[2])))
 	}
-	os.Exit(m.Run())
+	os.Exit(leaktest.Run(m))
 }
 
 func judgeAs(dir string, verdict check.Verdict) int {

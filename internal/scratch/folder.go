@@ -68,7 +68,7 @@ func newFolder(parent, kind string) (*Folder, error) {
 	if err != nil {
 		return nil, err
 	}
-	owner, err := attemptLock(filepath.Join(path, ownerFile))
+	owner, err := AttemptLock(filepath.Join(path, ownerFile))
 	if err == nil && owner == nil {
 		err = errors.New("another process holds " + filepath.Join(path, ownerFile))
 	}
@@ -115,7 +115,7 @@ func sweep(parent, kind string) (removed []string, err error) {
 		if info, err := os.Lstat(file); err != nil || !info.Mode().IsRegular() {
 			continue
 		}
-		owner, err := attemptLock(file)
+		owner, err := AttemptLock(file)
 		if err != nil || owner == nil {
 			continue
 		}

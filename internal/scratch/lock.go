@@ -6,10 +6,12 @@ import (
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/gofrs/flock"
 )
 
 // A Lock is a lock file that this process holds. The system gives it back when the process ends, however it does.
-type Lock struct{ file *os.File }
+type Lock struct{ file *flock.Flock }
 
 // LockFile waits until this process is the only one that holds the lock file, which it creates, with its folder. waiting, if not
 // nil, is called once when another process holds it. The error is that of ctx if it ends before.
@@ -18,7 +20,7 @@ func LockFile(ctx context.Context, path string, waiting func()) (*Lock, error) {
 		return nil, err
 	}
 	for {
-		l, err := attemptLock(path)
+		l, err := AttemptLock(path)
 		if l != nil || err != nil {
 			return l, err
 		}
@@ -34,15 +36,11 @@ func LockFile(ctx context.Context, path string, waiting func()) (*Lock, error) {
 	}
 }
 
-// attemptLock returns nil without an error if another process holds the lock.
-func attemptLock(path string) (*Lock, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o644)
+// AttemptLock takes the lock file at once, which it creates. It returns nil without an error if another process holds it.
+func AttemptLock(path string) (*Lock, error) {
+	f := flock.New(path, flock.SetPermissions(0o644))
+	ok, err := f.TryLock()
 	if err != nil {
-		return nil, err
-	}
-	ok, err := TryLock(f)
-	if err != nil {
-		f.Close()
 		return nil, fmt.Errorf("lock %s: %w", path, err)
 	}
 	if ok {
@@ -53,15 +51,15 @@ func attemptLock(path string) (*Lock, error) {
 			return &Lock{f}, nil
 		}
 	}
-	f.Close()
+	_ = f.Close() // it is given back in any case
 	return nil, nil
 }
 
 // Unlock gives the lock back and leaves the file.
-func (l *Lock) Unlock() { l.file.Close() }
+func (l *Lock) Unlock() { _ = l.file.Close() }
 
 // Remove gives the lock back and removes the file where the system can remove open files.
 func (l *Lock) Remove() {
-	os.Remove(l.file.Name())
-	l.file.Close()
+	os.Remove(l.file.Path())
+	l.Unlock()
 }

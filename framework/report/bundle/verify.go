@@ -236,12 +236,13 @@ func ofDeviations(r *report.Report) (findings []string) {
 			continue
 		}
 		text := ""
-		switch {
-		case !slices.ContainsFunc(published.Deviations, func(p report.Expectation) bool {
+		listed := slices.IndexFunc(published.Deviations, func(p report.Expectation) bool {
 			return p == *x || r.Catalogue != spec.Digest() && p.Excuses(x) // lists are reworded with the catalogue
-		}):
+		})
+		switch {
+		case listed < 0:
 			text = fmt.Sprintf("the known deviation of %s is in no published list", x.Requirement)
-		case !r.Checks[i].CoveredBy(x, &r.Candidate, r.Started):
+		case !r.Checks[i].CoveredBy(&published.Deviations[listed], &r.Candidate, r.Started):
 			text = fmt.Sprintf("the known deviation of %s does not cover check %q", x.Requirement, c.Check)
 		}
 		if text != "" && !told[text] {

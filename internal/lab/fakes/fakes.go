@@ -19,6 +19,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/service-conformance/conformance/internal/leaktest"
 )
 
 // Programs are those of the package under test, by name, beside those of this one. They are set before Main runs.
@@ -46,7 +48,7 @@ func Main(m *testing.M, version string, prepare func() error) {
 	default:
 		Check(prepare())
 		os.Setenv("GORACE", "atexit_sleep_ms=0") // or every fake program lives a second longer under the race detector
-		os.Exit(m.Run())
+		os.Exit(leaktest.Run(m, "github.com/service-conformance/conformance/internal/lab/process.spawnForEver"))
 	}
 }
 

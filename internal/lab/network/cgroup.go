@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/gofrs/flock"
 	"golang.org/x/sys/unix"
 )
 
@@ -18,7 +19,7 @@ import (
 // the sockets of their own node only. It is a threaded one of version 2: threads of one process open the sockets of all pods.
 type cgroup struct {
 	path string
-	held *os.File // locked as long as this process lives
+	held *flock.Flock // locked as long as this process lives
 }
 
 // cgroupPrefix begins the names of cgroups that labs make.
@@ -51,13 +52,13 @@ func newCgroup() *cgroup {
 }
 
 // lockFolder locks a folder that nobody else has locked.
-func lockFolder(path string) (*os.File, error) {
-	f, err := os.Open(path)
-	if err != nil {
-		return nil, err
+func lockFolder(path string) (*flock.Flock, error) {
+	f := flock.New(path, flock.SetFlag(os.O_RDONLY))
+	ok, err := f.TryLock()
+	if err == nil && !ok {
+		err = fmt.Errorf("another process holds %s", path)
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
+	if err != nil {
 		return nil, err
 	}
 	return f, nil
@@ -96,7 +97,7 @@ func (c *cgroup) remove() {
 	}
 	_ = unix.Rmdir(c.path)
 	if c.held != nil {
-		c.held.Close()
+		_ = c.held.Close() // the folder is gone
 	}
 }
 
@@ -152,7 +153,7 @@ func removeLeftCgroups(own string) {
 	for _, path := range left {
 		if f, err := lockFolder(path); err == nil { // else somebody has it
 			_ = unix.Rmdir(path)
-			f.Close()
+			_ = f.Close()
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/leaktest"
 	"github.com/service-conformance/conformance/internal/traffic"
 )
 
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 		if err := SetLoopbackUp(); err != nil {
 			panic(err)
 		}
-		os.Exit(m.Run())
+		os.Exit(leaktest.Run(m))
 	}
 	cmd := exec.Command("/proc/self/exe", os.Args[1:]...)
 	cmd.Env = append(os.Environ(), insideVariable+"=1")

@@ -17,14 +17,16 @@ import (
 // entered a network namespace.
 var spawner = sync.OnceValue(func() chan<- func() {
 	jobs := make(chan func())
-	go func() {
-		runtime.LockOSThread()
-		for job := range jobs {
-			job()
-		}
-	}()
+	go spawnForEver(jobs)
 	return jobs
 })
+
+func spawnForEver(jobs <-chan func()) {
+	runtime.LockOSThread()
+	for job := range jobs {
+		job()
+	}
+}
 
 // spawn starts cmd in a process group of its own; unless detached, the kernel kills it when this process ends.
 func spawn(cmd *exec.Cmd, detached bool) error {

@@ -1,0 +1,10 @@
+package runner
+
+import (
+	"os"
+	"testing"
+
+	"github.com/service-conformance/conformance/internal/leaktest"
+)
+
+func TestMain(m *testing.M) { os.Exit(leaktest.Run(m)) }
