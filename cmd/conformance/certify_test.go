@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -117,9 +118,7 @@ func failing(r *report.Report, i int) {
 func rebuilt(t *testing.T, files bundle.Files, r *report.Report) bundle.Files {
 	t.Helper()
 	changed := bundle.Files{}
-	for name, data := range files {
-		changed[name] = data
-	}
+	maps.Copy(changed, files)
 	data, err := json.MarshalIndent(r, "", "  ")
 	if err != nil {
 		t.Fatal(err)

@@ -209,7 +209,7 @@ func TestThePluginIsOneOfSonobuoy(t *testing.T) {
 		t.Errorf("it is a %s with results in %s: %+v", p.Config.Driver, p.Config.ResultFormat, p.Config)
 	}
 	// Sonobuoy adds this volume, and a container that shares it.
-	volumes := append(p.ExtraVolumes, corev1.Volume{Name: "results", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
+	volumes := append(slices.Clip(p.ExtraVolumes), corev1.Volume{Name: "results", VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}})
 	runsOn(t, p.Spec, nil, volumes)
 
 	a := startAggregator(t)

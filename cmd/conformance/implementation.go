@@ -67,8 +67,7 @@ func parseImplementation(path string, data []byte) (*implementation, error) {
 		return i, nil
 	}
 	if err := i.read(document.Content[0]); err != nil {
-		var at misplaced
-		if errors.As(err, &at) {
+		if at, ok := errors.AsType[misplaced](err); ok {
 			return nil, fmt.Errorf("%s:%d: %w", path, at.line, err)
 		}
 		return nil, fmt.Errorf("%s: %w", path, err)

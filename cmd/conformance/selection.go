@@ -18,7 +18,7 @@ func splitFocus(given []string) (patterns []string) {
 			patterns = append(patterns, g)
 			continue
 		}
-		for _, p := range strings.Split(g, ",") {
+		for p := range strings.SplitSeq(g, ",") {
 			if p = strings.TrimSpace(p); p != "" {
 				patterns = append(patterns, p)
 			}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -185,9 +186,7 @@ func (s *standIn) start(w http.ResponseWriter, r *http.Request, namespace string
 			return err
 		}
 	}
-	for name, values := range answer.Header() {
-		w.Header()[name] = values
-	}
+	maps.Copy(w.Header(), answer.Header())
 	w.WriteHeader(answer.Code)
 	_, err = w.Write(answer.Body.Bytes())
 	return err
@@ -262,7 +261,8 @@ func (s *standIn) followGates(ctx context.Context, namespace, name string) error
 			conditions = append(conditions, p.Status.Conditions[i])
 		}
 	}
-	p.Status.Conditions = append(conditions, readiness(ready)...)
+	conditions = append(conditions, readiness(ready)...)
+	p.Status.Conditions = conditions
 	_, err = s.admin.CoreV1().Pods(namespace).UpdateStatus(ctx, p, metav1.UpdateOptions{})
 	return err
 }

@@ -54,9 +54,7 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 	places := make(chan bool, runtime.NumCPU())
 	for i, block := range blocks {
 		args, _, _ := strings.Cut(block, "\n")
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			places <- true
 			defer func() { <-places }()
 			where := strings.NewReplacer("DIR", dir, "TAKEN", listener.Addr().String(), "''", "")
@@ -73,7 +71,7 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 				t.Errorf("%s: too much for a user's mistake:\n%s", args, said)
 			}
 			printed[i] = fmt.Sprintf("$ conformance %s\n%s\n", args, strings.TrimSpace(said))
-		}()
+		})
 	}
 	wait.Wait()
 	got := strings.Join(printed, "\n")

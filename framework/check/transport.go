@@ -38,7 +38,7 @@ func restConfig(a candidate.Access) (*rest.Config, error) {
 	t.MaxIdleConnsPerHost = connectionsPerServer
 	t.IdleConnTimeout = 0 // a handshake with a server that is busy costs more than a connection that is kept
 	t.TLSHandshakeTimeout = patiently(t.TLSHandshakeTimeout)
-	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: a.Insecure, MinVersion: tls.VersionTLS12}
+	t.TLSClientConfig = &tls.Config{InsecureSkipVerify: a.Insecure, MinVersion: tls.VersionTLS12} //nolint:gosec // the kubeconfig of the user says so
 	if len(a.CA) > 0 {
 		t.TLSClientConfig.RootCAs = x509.NewCertPool()
 		if !t.TLSClientConfig.RootCAs.AppendCertsFromPEM(a.CA) {

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"sync"
 	"time"
 
@@ -199,9 +200,7 @@ func (d *dataPlane) lendBackend(ctx context.Context, as candidate.Pod) (candidat
 // relabel gives a pod that is lent the labels that a check wants, and takes those of earlier ones away.
 func (p *pod) relabel(ctx context.Context, labels map[string]string) error {
 	all := map[string]string{candidate.RunLabel: p.cluster.runID, lentLabel: "true"}
-	for k, v := range labels {
-		all[k] = v
-	}
+	maps.Copy(all, labels)
 	value, err := json.Marshal([]map[string]any{{"op": "replace", "path": "/metadata/labels", "value": all}})
 	if err != nil {
 		return err

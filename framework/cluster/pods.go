@@ -245,9 +245,7 @@ func (c *Cluster) podObject(as *pod, port int, config string) *corev1.Pod {
 	if as.lent {
 		labels[lentLabel] = "true"
 	}
-	for k, v := range as.Labels {
-		labels[k] = v
-	}
+	maps.Copy(labels, as.Labels)
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: as.Name, Namespace: as.Namespace, Labels: labels},
 		Spec: corev1.PodSpec{

@@ -16,15 +16,13 @@ func onNodes(ctx context.Context, all []nodes.Node, script func(i int) string) (
 	said, errs := make([]string, len(all)), make([]error, len(all))
 	var wait sync.WaitGroup
 	for i, n := range all {
-		wait.Add(1)
-		go func() {
-			defer wait.Done()
+		wait.Go(func() {
 			var out, stderr bytes.Buffer
 			if err := n.CommandContext(ctx, "sh", "-ec", script(i)).SetStdout(&out).SetStderr(&stderr).Run(); err != nil {
 				errs[i] = fmt.Errorf("node %s: %w: %s", n, explained(err, nil), strings.TrimSpace(stderr.String()))
 			}
 			said[i] = out.String()
-		}()
+		})
 	}
 	wait.Wait()
 	return said, errors.Join(errs...)

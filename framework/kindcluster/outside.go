@@ -196,7 +196,7 @@ func (o *Outside) whereabouts(ctx context.Context) (own []netip.Addr, agent stri
 		return nil, "", err
 	}
 	port, addresses, _ := strings.Cut(text, " ")
-	for _, field := range strings.Fields(addresses) {
+	for field := range strings.FieldsSeq(addresses) {
 		a, err := netip.ParseAddr(field)
 		if err != nil {
 			return nil, "", fmt.Errorf("address of the container: %w", err)

@@ -2,6 +2,7 @@ package reference
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"net/http"
 	"net/netip"
@@ -161,7 +162,7 @@ func (w *world) patchFinalizers(svc *corev1.Service, finalizers []string) bool {
 // patch reports whether the server has accepted a merge patch of the Service. What it refuses is looked at anew.
 func (w *world) patch(svc *corev1.Service, subresource string, patch map[string]any) bool {
 	body, _ := json.Marshal(patch) // of plain values
-	request, err := http.NewRequest(http.MethodPatch, w.server.URL()+"/api/v1/namespaces/"+svc.Namespace+"/services/"+svc.Name+subresource, bytes.NewReader(body))
+	request, err := http.NewRequestWithContext(context.Background(), http.MethodPatch, w.server.URL()+"/api/v1/namespaces/"+svc.Namespace+"/services/"+svc.Name+subresource, bytes.NewReader(body))
 	if err != nil {
 		return false
 	}

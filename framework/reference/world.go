@@ -286,15 +286,11 @@ func (w *world) backendAt(to netip.AddrPort, protocol corev1.Protocol) (backend 
 // hostAt returns the node that has an address.
 func (w *world) hostAt(a netip.Addr) *host {
 	for _, h := range w.nodes {
-		for _, own := range h.Addresses {
-			if own == a {
-				return h
-			}
+		if slices.Contains(h.Addresses, a) {
+			return h
 		}
-		for _, own := range h.SecondaryAddresses {
-			if own == a {
-				return h
-			}
+		if slices.Contains(h.SecondaryAddresses, a) {
+			return h
 		}
 	}
 	return nil

@@ -43,8 +43,8 @@ var page = sync.OnceValues(func() (*template.Template, error) {
 	lines := strings.Split(filled, "\n")
 	return template.New("report.html").Funcs(words.Functions).Funcs(template.FuncMap{
 		"said": Said,
-		"css":  func() template.CSS { return template.CSS(css) },
-		"js":   func() template.JS { return template.JS(script) + template.JS(js) },
+		"css":  func() template.CSS { return template.CSS(css) },                    //nolint:gosec // a file of this package
+		"js":   func() template.JS { return template.JS(script) + template.JS(js) }, //nolint:gosec // files of the program
 		"time": shortTime,
 		"join": func(texts []string) string { return strings.Join(texts, ", ") },
 	}).Parse(strings.Join(lines, ""))

@@ -18,7 +18,7 @@ var DefaultServiceCIDRs = ServiceCIDRs{netip.MustParsePrefix("10.96.0.0/16"), ne
 // It does not know which ranges a cluster can have.
 func ParseServiceCIDRs(text string) (ServiceCIDRs, error) {
 	var ranges ServiceCIDRs
-	for _, c := range strings.Split(text, ",") {
+	for c := range strings.SplitSeq(text, ",") {
 		p, err := netip.ParsePrefix(c)
 		if err != nil {
 			return nil, fmt.Errorf("%q is not a range like 10.96.0.0/24 or fd00:10:96::/112", c)

@@ -31,7 +31,7 @@ func main() {
 		os.Exit(report.ExitUsage)
 	}
 	var commands [][]string
-	for _, v := range strings.Split(values, ",") {
+	for v := range strings.SplitSeq(values, ",") {
 		if valid {
 			commands = append(commands, slices.Concat(flag.Args(), []string{"--" + name, v}))
 		}

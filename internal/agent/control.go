@@ -16,7 +16,7 @@ import (
 )
 
 // TokenHeader is the header of a request that carries the token of the run.
-const TokenHeader = "Conformance-Token"
+const TokenHeader = "Conformance-Token" //nolint:gosec // the name of a header
 
 // The paths of the control server.
 const (

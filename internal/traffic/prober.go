@@ -380,7 +380,7 @@ func (c *connection) awaitDatagram(request string, o *candidate.Outcome) error {
 
 // get is a GET of HTTP/1.1. The connection stays open, if it has a name and the server keeps it.
 func (c *connection) get(probe *candidate.Probe, o *candidate.Outcome) error {
-	r, err := http.NewRequest(http.MethodGet, "http://"+probe.To.String()+probe.Path, nil)
+	r, err := http.NewRequestWithContext(context.Background(), http.MethodGet, "http://"+probe.To.String()+probe.Path, nil)
 	if err != nil {
 		return fmt.Errorf("path %q: %w", probe.Path, err)
 	}

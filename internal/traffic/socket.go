@@ -247,8 +247,7 @@ func (s *socket) countRepeats(fd uintptr) {
 }
 
 func asNetworkError(err error) error {
-	var errno unix.Errno
-	if errors.As(err, &errno) {
+	if errno, ok := errors.AsType[unix.Errno](err); ok {
 		return networkError{errno}
 	}
 	return err

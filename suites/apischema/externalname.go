@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -34,8 +33,8 @@ func externalNamePatchTo(typ corev1.ServiceType, more string) string {
 // externalNameOtherFields are fields that do not apply to an alias, each with a value that another type would take.
 var externalNameOtherFields = map[string]func(*corev1.ServiceSpec){
 	"externalTrafficPolicy":         func(s *corev1.ServiceSpec) { s.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyLocal },
-	"allocateLoadBalancerNodePorts": func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = ptr.To(false) },
-	"loadBalancerClass":             func(s *corev1.ServiceSpec) { s.LoadBalancerClass = ptr.To(typeClass) },
+	"allocateLoadBalancerNodePorts": func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = new(false) },
+	"loadBalancerClass":             func(s *corev1.ServiceSpec) { s.LoadBalancerClass = new(typeClass) },
 	"healthCheckNodePort":           func(s *corev1.ServiceSpec) { s.HealthCheckNodePort = 31999 },
 	"loadBalancerSourceRanges":      func(s *corev1.ServiceSpec) { s.LoadBalancerSourceRanges = []string{"192.0.2.0/24"} },
 }
@@ -121,7 +120,7 @@ var _ = ginkgo.Describe("an alias", func() {
 		what   string
 		option func(ip string) check.ServiceOption
 	}{
-		{"a cluster IP", func(ip string) check.ServiceOption { return check.WithClusterIP(ip) }},
+		{"a cluster IP", check.WithClusterIP},
 		{"cluster IPs", func(ip string) check.ServiceOption { return check.WithClusterIPs(ip) }},
 		{"None", func(string) check.ServiceOption { return check.Headless() }},
 	} {

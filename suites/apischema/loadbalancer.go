@@ -8,7 +8,6 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -24,12 +23,12 @@ var balancerTypes = []corev1.ServiceType{corev1.ServiceTypeClusterIP, corev1.Ser
 
 // balancerAllocate sets spec.allocateLoadBalancerNodePorts.
 func balancerAllocate(allocate bool) check.ServiceOption {
-	return check.With(func(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = ptr.To(allocate) })
+	return check.With(func(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = new(allocate) })
 }
 
 // balancerClass sets spec.loadBalancerClass.
 func balancerClass(class string) check.ServiceOption {
-	return check.With(func(s *corev1.Service) { s.Spec.LoadBalancerClass = ptr.To(class) })
+	return check.With(func(s *corev1.Service) { s.Spec.LoadBalancerClass = new(class) })
 }
 
 // balancerRanges sets spec.loadBalancerSourceRanges.

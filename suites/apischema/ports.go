@@ -11,7 +11,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -61,7 +60,7 @@ func portsTarget(target intstr.IntOrString) corev1.ServicePort {
 
 // portsFor is a port for an application protocol.
 func portsFor(appProtocol string) corev1.ServicePort {
-	return corev1.ServicePort{Port: 80, AppProtocol: ptr.To(appProtocol)}
+	return corev1.ServicePort{Port: 80, AppProtocol: new(appProtocol)}
 }
 
 // portsKept demands that each application protocol is accepted and comes back.

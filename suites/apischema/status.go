@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -117,9 +116,9 @@ var _ = ginkgo.Describe("ingress points", func() {
 	check.It(spec.APIStatusIngress, "come back as they were written", check.Versions(">=1.30"), func(ctx context.Context, cp *check.ControlPlane) {
 		svc := cp.Arrange(ctx, check.Service("balanced", typeLoadBalancer()))
 		svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{
-			{IP: "192.0.2.10", IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)},
+			{IP: "192.0.2.10", IPMode: new(corev1.LoadBalancerIPModeVIP)},
 			{Hostname: "lb.example.com"},
-			{IP: "2001:db8::10", IPMode: ptr.To(corev1.LoadBalancerIPModeProxy), Hostname: "both.example.com"},
+			{IP: "2001:db8::10", IPMode: new(corev1.LoadBalancerIPModeProxy), Hostname: "both.example.com"},
 		}
 		Expect(cp.UpdateStatus(ctx, svc)).To(check.BeAccepted())
 		Expect(statusStored(ctx, cp, svc.Name)).To(Equal(svc.Status.LoadBalancer.Ingress))
@@ -184,7 +183,7 @@ var _ = ginkgo.Describe("the ports of an ingress point", func() {
 		svc := cp.Arrange(ctx, check.Service("balanced", typeLoadBalancer()))
 		svc.Status.LoadBalancer.Ingress = []corev1.LoadBalancerIngress{{Hostname: "lb.example.com", Ports: []corev1.PortStatus{
 			{Port: 80, Protocol: corev1.ProtocolTCP},
-			{Port: 80, Protocol: corev1.ProtocolUDP, Error: ptr.To("MixedProtocolNotSupported")},
+			{Port: 80, Protocol: corev1.ProtocolUDP, Error: new("MixedProtocolNotSupported")},
 		}}}
 		Expect(cp.UpdateStatus(ctx, svc)).To(check.BeAccepted())
 		Expect(statusStored(ctx, cp, svc.Name)).To(Equal(svc.Status.LoadBalancer.Ingress))

@@ -6,7 +6,6 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -14,7 +13,7 @@ import (
 
 // distributionOf sets spec.trafficDistribution.
 func distributionOf(preference string) check.ServiceOption {
-	return check.With(func(s *corev1.Service) { s.Spec.TrafficDistribution = ptr.To(preference) })
+	return check.With(func(s *corev1.Service) { s.Spec.TrafficDistribution = new(preference) })
 }
 
 // distributionKept demands that the preferences are accepted and come back.

@@ -6,7 +6,6 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -61,7 +60,7 @@ func trafficExternal(policy corev1.ServiceExternalTrafficPolicy) check.ServiceOp
 
 // trafficInternal sets spec.internalTrafficPolicy.
 func trafficInternal(policy corev1.ServiceInternalTrafficPolicy) check.ServiceOption {
-	return check.With(func(s *corev1.Service) { s.Spec.InternalTrafficPolicy = ptr.To(policy) })
+	return check.With(func(s *corev1.Service) { s.Spec.InternalTrafficPolicy = new(policy) })
 }
 
 // trafficExternalIPs sets spec.externalIPs.

@@ -7,7 +7,6 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -19,7 +18,7 @@ const typeClass = "service-conformance.example/none"
 // typeLoadBalancer makes the Service a load balancer of a class that nobody implements.
 func typeLoadBalancer() check.ServiceOption {
 	return func(s *corev1.Service) {
-		s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To(typeClass)
+		s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, new(typeClass)
 	}
 }
 

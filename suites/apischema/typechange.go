@@ -10,7 +10,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -341,10 +340,10 @@ var typeChangeSuperfluous = []struct {
 		s.ExternalTrafficPolicy, s.HealthCheckNodePort = corev1.ServiceExternalTrafficPolicyLocal, 31999
 	}},
 	{"healthCheckNodePort", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.HealthCheckNodePort = 31999 }},
-	{"allocateLoadBalancerNodePorts", corev1.ServiceTypeNodePort, func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = ptr.To(true) }},
-	{"allocateLoadBalancerNodePorts", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = ptr.To(false) }},
-	{"loadBalancerClass", corev1.ServiceTypeNodePort, func(s *corev1.ServiceSpec) { s.LoadBalancerClass = ptr.To(typeClass) }},
-	{"loadBalancerClass", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.LoadBalancerClass = ptr.To(typeClass) }},
+	{"allocateLoadBalancerNodePorts", corev1.ServiceTypeNodePort, func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = new(true) }},
+	{"allocateLoadBalancerNodePorts", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = new(false) }},
+	{"loadBalancerClass", corev1.ServiceTypeNodePort, func(s *corev1.ServiceSpec) { s.LoadBalancerClass = new(typeClass) }},
+	{"loadBalancerClass", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.LoadBalancerClass = new(typeClass) }},
 	{"externalTrafficPolicy", corev1.ServiceTypeClusterIP, func(s *corev1.ServiceSpec) { s.ExternalTrafficPolicy = corev1.ServiceExternalTrafficPolicyCluster }},
 }
 

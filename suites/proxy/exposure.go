@@ -8,7 +8,6 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
@@ -40,13 +39,13 @@ func onNodePorts() check.ServiceOption { return check.OfType(corev1.ServiceTypeN
 // balanced makes the type LoadBalancer, of a class that nobody implements: the status is the check's, and no load balancer is made.
 func balanced() check.ServiceOption {
 	return check.With(func(s *corev1.Service) {
-		s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, ptr.To("service-conformance/none")
+		s.Spec.Type, s.Spec.LoadBalancerClass = corev1.ServiceTypeLoadBalancer, new("service-conformance/none")
 	})
 }
 
 // internally sets internalTrafficPolicy.
 func internally(policy corev1.ServiceInternalTrafficPolicy) check.ServiceOption {
-	return check.With(func(s *corev1.Service) { s.Spec.InternalTrafficPolicy = ptr.To(policy) })
+	return check.With(func(s *corev1.Service) { s.Spec.InternalTrafficPolicy = new(policy) })
 }
 
 // externally sets externalTrafficPolicy.

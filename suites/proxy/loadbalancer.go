@@ -7,7 +7,6 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
@@ -16,7 +15,7 @@ import (
 
 // withoutNodePorts sets allocateLoadBalancerNodePorts to false.
 func withoutNodePorts() check.ServiceOption {
-	return check.With(func(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = ptr.To(false) })
+	return check.With(func(s *corev1.Service) { s.Spec.AllocateLoadBalancerNodePorts = new(false) })
 }
 
 // throughEach are calls to the addresses by clients outside of the cluster through each of the first three nodes: TCP and UDP in turn.

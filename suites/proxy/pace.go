@@ -100,7 +100,7 @@ func arrivedOf(ctx context.Context, net *check.Network, changes []*watched) []*a
 	}
 	found := make([]*arrival, len(changes))
 	for i, seen := range net.Send(ctx, looks...) {
-		w, now := changes[i], seen[0]
+		w, now := changes[i], seen[0] //nolint:gosec // a probe for each change
 		at := now.Start.Add(now.Duration)
 		if now.Result == candidate.Answered && now.Pod == w.pods[0].PodName {
 			found[i] = &arrival{w.last.Start, at}

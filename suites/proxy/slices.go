@@ -165,7 +165,7 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 	pods := net.Client().CoreV1().Pods(net.Namespace())
 	ginkgo.DeferCleanup(func(ctx context.Context) {
 		byWriters(n, func(i int) { // one request for all of them takes a slow server more than the minute that it has
-			err := candidate.Delete(ctx, pods, made[i].Name, metav1.DeleteOptions{GracePeriodSeconds: ptr.To(int64(0))})
+			err := candidate.Delete(ctx, pods, made[i].Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
 			if !apierrors.IsNotFound(err) {
 				check.Must(err)
 			}
@@ -227,7 +227,7 @@ var _ = ginkgo.Describe("the ports of generated EndpointSlices", func() {
 	check.It(spec.ProxySliceAppProtocol, "carry the appProtocol of the Service ports", func(ctx context.Context, net *check.Network) {
 		net.Backends(ctx, "app", net.Node(0))
 		custom, plain := check.Port("custom", corev1.ProtocolTCP, 80, check.BackendPort), check.Port("plain", corev1.ProtocolTCP, 81, check.BackendPort)
-		custom.AppProtocol = ptr.To("example.com/custom")
+		custom.AppProtocol = new("example.com/custom")
 		svc := net.Expose(ctx, check.Service("app", check.WithPorts(custom, plain)))
 		protocols := func(found []discoveryv1.EndpointSlice) map[string]string {
 			all := map[string]string{}

@@ -140,8 +140,8 @@ func fill(t *testing.T, v reflect.Value, seed string, serial *int) {
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			fill(t, v.Field(i), seed, serial)
+		for _, field := range v.Fields() {
+			fill(t, field, seed, serial)
 		}
 	case reflect.Pointer:
 		v.Set(reflect.New(v.Type().Elem()))
@@ -278,8 +278,8 @@ func TestEachMethodOfADataPlaneIsCarried(t *testing.T) {
 		carried[m.call.method] = true
 	}
 	whole, base := reflect.TypeFor[planeWithNodes](), reflect.TypeFor[candidate.ControlPlane]()
-	for i := range whole.NumMethod() {
-		name := whole.Method(i).Name
+	for method := range whole.Methods() {
+		name := method.Name
 		if _, inherited := base.MethodByName(name); !inherited && !carried[name] {
 			t.Errorf("%s is not tried here", name)
 		}

@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -80,7 +81,7 @@ func Serve(c candidate.Candidate, settings any, events func(json.RawMessage)) (*
 	mux.HandleFunc("POST "+secret+"/leases/{id}/alive", s.alive)
 	mux.HandleFunc("DELETE "+secret+"/leases/{id}", s.release)
 	s.url = "http://" + listener.Addr().String() + secret
-	s.http = &http.Server{Handler: mux}
+	s.http = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
 	go func() { _ = s.http.Serve(listener) }()
 	return s, nil
 }

@@ -3,6 +3,7 @@ package allocator
 import (
 	"errors"
 	"net/netip"
+	"slices"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -32,12 +33,7 @@ func newModel(prefix netip.Prefix) *model {
 }
 
 func (m *model) isUsable(ip netip.Addr) bool {
-	for _, u := range m.usable {
-		if u == ip {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(m.usable, ip)
 }
 
 // candidates are the addresses that a dynamic allocation may hand out now.

@@ -62,7 +62,7 @@ func (rq *request) delete() error {
 	}
 	if gone && !rq.resource.returnsDeleted {
 		rq.encoding.as = ""
-		rq.server.write(rq.w, rq.r, rq.encoding, http.StatusOK, &metav1.Status{
+		rq.server.write(rq.w, rq.encoding, http.StatusOK, &metav1.Status{
 			TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"},
 			Status:   metav1.StatusSuccess,
 			Details:  &metav1.StatusDetails{Name: rq.name, Group: rq.resource.gvk.Group, Kind: rq.resource.name, UID: obj.GetUID()},

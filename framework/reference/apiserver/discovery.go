@@ -119,7 +119,7 @@ func (s *Server) writeDiscovery(w http.ResponseWriter, r *http.Request, obj apim
 		return err
 	}
 	e.as = ""
-	s.write(w, r, e, http.StatusOK, obj)
+	s.write(w, e, http.StatusOK, obj)
 	return nil
 }
 
@@ -196,7 +196,7 @@ func writeJSON(w http.ResponseWriter, contentType string, v any) error {
 }
 
 // index lists the paths of the server.
-func (s *Server) index(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) index(w http.ResponseWriter) error {
 	paths := []string{"/api", "/api/v1", "/apis", "/healthz", "/livez", "/openapi/v3", "/readyz", "/version"}
 	for _, gv := range s.groupVersions() {
 		if gv.Group != "" {
@@ -207,7 +207,7 @@ func (s *Server) index(w http.ResponseWriter, r *http.Request) error {
 	return writeJSON(w, mediaJSON, metav1.RootPaths{Paths: paths})
 }
 
-func (s *Server) serveVersion(w http.ResponseWriter, r *http.Request) error {
+func (s *Server) serveVersion(w http.ResponseWriter) error {
 	return writeJSON(w, mediaJSON, apiversion.Info{
 		Major: "1", Minor: strconv.Itoa(s.minor), GitVersion: s.options.Version, GitTreeState: "clean",
 		BuildDate: time.Unix(0, 0).UTC().Format(time.RFC3339), GoVersion: runtime.Version(), Compiler: runtime.Compiler,

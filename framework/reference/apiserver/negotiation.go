@@ -109,7 +109,7 @@ func (e encoding) serializer() runtime.Serializer {
 }
 
 // write answers with an object. It sets the code once the object is encoded, so that a failure to encode is an error too.
-func (s *Server) write(w http.ResponseWriter, r *http.Request, e encoding, code int, obj runtime.Object) {
+func (s *Server) write(w http.ResponseWriter, e encoding, code int, obj runtime.Object) {
 	b := buffers.Get().(*bytes.Buffer)
 	defer releaseBuffer(b)
 	if err := e.serializer().Encode(obj, b); err != nil {

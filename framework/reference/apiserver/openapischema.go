@@ -41,7 +41,7 @@ const schemaReference = "#/components/schemas/"
 // add makes the schema of a struct type, and of all that it refers to, and returns its name.
 func (b *schemaBuilder) add(t reflect.Type) string {
 	name := strings.ReplaceAll(t.PkgPath()+"."+t.Name(), "/", ".")
-	if named, ok := reflect.Zero(t).Interface().(modelNamed); ok {
+	if named, ok := reflect.TypeAssert[modelNamed](reflect.Zero(t)); ok {
 		name = named.OpenAPIModelName()
 	}
 	if _, done := b.schemas[name]; done {
@@ -79,15 +79,14 @@ func (b *schemaBuilder) add(t reflect.Type) string {
 }
 
 func (b *schemaBuilder) addFields(s *spec.Schema, t reflect.Type, docs map[string]string, merge map[string]schema.StructField) {
-	for i := range t.NumField() {
-		f := t.Field(i)
+	for f := range t.Fields() {
 		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		if tag == "-" || !f.IsExported() {
 			continue
 		}
 		if f.Anonymous && tag == "" {
 			embedded := f.Type
-			if d, ok := reflect.Zero(embedded).Interface().(documented); ok {
+			if d, ok := reflect.TypeAssert[documented](reflect.Zero(embedded)); ok {
 				b.addFields(s, embedded, d.SwaggerDoc(), merge)
 			} else {
 				b.addFields(s, embedded, nil, merge)

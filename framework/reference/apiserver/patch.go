@@ -253,8 +253,7 @@ func (p *patcher) decodeDocument(patched []byte, earlier []error) (object, error
 		decoder = codecs().jsonStrict
 	}
 	obj, err := p.rq.book.objectRead.Do(p.rq.server, res, decoder, patched)
-	var strict *strictError
-	if errors.As(err, &strict) {
+	if strict, ok := errors.AsType[*strictError](err); ok {
 		for _, m := range strict.messages {
 			earlier = append(earlier, errors.New(m))
 		}

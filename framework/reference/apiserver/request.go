@@ -79,9 +79,9 @@ func (s *Server) handle(w http.ResponseWriter, r *http.Request) error {
 		}
 		switch {
 		case path == "":
-			return s.index(w, r)
+			return s.index(w)
 		case path == "/version":
-			return s.serveVersion(w, r)
+			return s.serveVersion(w)
 		case path == "/api" || path == "/apis":
 			return s.serveGroups(w, r, path)
 		case s.lacks(spec.FeatureOpenAPI):
@@ -104,11 +104,12 @@ func (s *Server) authorized(r *http.Request) bool {
 // handleAPI reads the parts of a path below /api or /apis.
 func (s *Server) handleAPI(w http.ResponseWriter, r *http.Request, parts []string) error {
 	var gv schema.GroupVersion
-	if parts[0] == "api" {
+	switch {
+	case parts[0] == "api":
 		gv.Version, parts = parts[1], parts[2:]
-	} else if len(parts) == 2 {
+	case len(parts) == 2:
 		return s.serveGroup(w, r, parts[1])
-	} else {
+	default:
 		gv.Group, gv.Version, parts = parts[1], parts[2], parts[3:]
 	}
 	if !s.serves(gv) {

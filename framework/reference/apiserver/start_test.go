@@ -144,7 +144,7 @@ func TestTokenAndTLS(t *testing.T) {
 	_, err = c.CoreV1().Services("default").List(t.Context(), metav1.ListOptions{})
 	g.Expect(apierrors.IsUnauthorized(err)).To(BeTrue(), "%v", err)
 
-	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}} //nolint:gosec // a test
+	insecure := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{InsecureSkipVerify: true}}}
 	for _, path := range []string{"/healthz", "/readyz", "/livez", "/readyz?verbose", "/livez/ping"} {
 		resp, err := insecure.Get(s.URL() + path)
 		g.Expect(err).NotTo(HaveOccurred())

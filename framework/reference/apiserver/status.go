@@ -29,7 +29,7 @@ func (s *Server) writeError(w http.ResponseWriter, r *http.Request, err error) {
 		e = encoding{media: mediaJSON}
 	}
 	e.as = ""
-	s.write(w, r, e, int(status.Code), status)
+	s.write(w, e, int(status.Code), status)
 }
 
 func statusOf(err error) *metav1.Status {

@@ -306,5 +306,5 @@ func (rq *request) answer(code int, obj runtime.Object) {
 		rq.server.writeError(rq.w, rq.r, err)
 		return
 	}
-	rq.server.write(rq.w, rq.r, rq.encoding, code, shaped)
+	rq.server.write(rq.w, rq.encoding, code, shaped)
 }

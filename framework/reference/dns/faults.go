@@ -37,7 +37,7 @@ var wrongs = []wrong{
 		b.everyClusterIP.Replace(func(svc *corev1.Service) []string { return first(svc.Spec.ClusterIPs) })
 	}},
 	{fault.DNSFirstEndpoint, func(b *book) {
-		b.endpointsOfHeadless.Wrap(withEndpoints(func(all []endpoint) []endpoint { return first(all) }))
+		b.endpointsOfHeadless.Wrap(withEndpoints(first[endpoint]))
 	}},
 
 	{fault.DNSExternalNameBelowDomain, func(b *book) {

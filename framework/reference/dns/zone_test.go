@@ -10,7 +10,6 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -33,7 +32,7 @@ func alias(name, target string) *corev1.Service {
 func slice(svc string, endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 	return &discoveryv1.EndpointSlice{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Labels: map[string]string{discoveryv1.LabelServiceName: svc}}, Endpoints: endpoints,
-		Ports: []discoveryv1.EndpointPort{{Name: ptr.To("web"), Protocol: ptr.To(corev1.ProtocolTCP), Port: ptr.To[int32](80)}, {}},
+		Ports: []discoveryv1.EndpointPort{{Name: new("web"), Protocol: new(corev1.ProtocolTCP), Port: new(int32(80))}, {}},
 	}
 }
 
@@ -54,8 +53,8 @@ var zone = New(nil).Zone(
 	},
 	[]*discoveryv1.EndpointSlice{
 		slice("app", at("10.0.0.9", "host", nil)),
-		slice("none", at("10.0.0.8", "", ptr.To(false))),
-		slice("pets", at("10.0.0.1", "cat", nil), at("10.0.0.2", "dog", ptr.To(true)), at("10.0.0.3", "cow", ptr.To(false)), at("fd00::a:3", "", nil)),
+		slice("none", at("10.0.0.8", "", new(false))),
+		slice("pets", at("10.0.0.1", "cat", nil), at("10.0.0.2", "dog", new(true)), at("10.0.0.3", "cow", new(false)), at("fd00::a:3", "", nil)),
 		slice("pets", at("10.0.0.2", "dog", nil), at("10.0.0.4", "dog", nil), at("an.fqdn", "", nil)),
 		slice("", at("10.0.0.7", "", nil)),
 	})

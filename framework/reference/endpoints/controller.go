@@ -7,6 +7,8 @@
 package endpoints
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
@@ -67,7 +69,7 @@ func (r *Rules) Reconcile(state *State) *Changes {
 	c := &Changes{}
 	switch {
 	case t.aliasHasNothing.Do(t.Service):
-		c.Delete = append(t.generated, t.mirror...)
+		c.Delete = slices.Concat(t.generated, t.mirror)
 	case t.selectorNeeded.Do(t.Service):
 		t.selected.Do(t, c)
 	default:

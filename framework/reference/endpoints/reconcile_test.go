@@ -55,7 +55,7 @@ func newWorld(shape ...func(*corev1.Service)) *world {
 }
 
 // pod adds a ready pod with addresses of both families on the i-th node.
-func (w *world) pod(node int, shape ...func(*corev1.Pod)) *corev1.Pod {
+func (w *world) pod(node int, shape ...func(*corev1.Pod)) {
 	w.serial++
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
@@ -71,7 +71,6 @@ func (w *world) pod(node int, shape ...func(*corev1.Pod)) *corev1.Pod {
 		f(pod)
 	}
 	w.Pods = append(w.Pods, pod)
-	return pod
 }
 
 func unready(p *corev1.Pod)     { p.Status.Conditions = nil }

@@ -31,8 +31,8 @@ func entriesIn(v reflect.Value) (entries []Entry) {
 		}
 		return []Entry{entry}
 	default:
-		for i := range v.NumField() {
-			entries = append(entries, entriesIn(v.Field(i))...)
+		for _, field := range v.Fields() {
+			entries = append(entries, entriesIn(field)...)
 		}
 	}
 	return entries

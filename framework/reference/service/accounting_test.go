@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 	"pgregory.net/rapid"
 
 	"github.com/service-conformance/conformance/framework/spec"
@@ -122,7 +121,7 @@ func drawChange(rt *rapid.T) change {
 	draw("external policy", withExternal(policyLocal), withExternal(policyCluster), withExternal(""))
 	draw("health check", withHealthCheck(0), withHealthCheck(30001), withHealthCheck(80))
 	draw("allocation of node ports", edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = nil }),
-		edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = ptr.To(false) }))
+		edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = new(false) }))
 	draw("selector", edit(func(s *corev1.ServiceSpec) { s.Selector = nil }))
 	nodePort := rapid.SampledFrom([]int32{0, 0, 0, 30000, 30001, 30002, 29999})
 	draw("ports", withPorts(), withPorts(corev1.ServicePort{Port: 80, NodePort: nodePort.Draw(rt, "node port")}),

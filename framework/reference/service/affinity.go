@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -90,7 +89,7 @@ func defaultAffinityOf(affinity corev1.ServiceAffinity) defaulting {
 func defaultAffinityTimeoutOf(seconds int32) defaulting {
 	return func(svc *corev1.Service) {
 		if svc.Spec.SessionAffinity == corev1.ServiceAffinityClientIP && !hasAffinityTimeout(svc.Spec.SessionAffinityConfig) {
-			svc.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(seconds)}}
+			svc.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{ClientIP: &corev1.ClientIPConfig{TimeoutSeconds: new(seconds)}}
 		}
 	}
 }

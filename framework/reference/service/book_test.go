@@ -17,7 +17,7 @@ func TestNoFaultIsLost(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range strings.Fields(string(list)) {
+	for name := range strings.FieldsSeq(string(list)) {
 		if !slices.ContainsFunc(wrongs(), func(w wrong) bool { return w.Fault.Name == name }) {
 			t.Errorf("fault %s edits no rule of this package any more", name)
 		}

@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 )
 
 func TestDefaults(t *testing.T) {
@@ -50,7 +49,7 @@ func affinity(affinity corev1.ServiceAffinity, seconds int32) change {
 		svc.Spec.SessionAffinity = affinity
 		svc.Spec.SessionAffinityConfig = &corev1.SessionAffinityConfig{}
 		if seconds >= 0 {
-			svc.Spec.SessionAffinityConfig.ClientIP = &corev1.ClientIPConfig{TimeoutSeconds: ptr.To(seconds)}
+			svc.Spec.SessionAffinityConfig.ClientIP = &corev1.ClientIPConfig{TimeoutSeconds: new(seconds)}
 		}
 	}
 }
@@ -71,7 +70,7 @@ func TestDefaultIPMode(t *testing.T) {
 func TestViewHidesInternalTrafficPolicyOfExternalName(t *testing.T) {
 	c := newCluster(t)
 	local := func(svc *corev1.Service) {
-		svc.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+		svc.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyLocal)
 	}
 	svc := c.mustCreate(ofType(typeExternalName), local)
 	c.rules.View(svc)

@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
@@ -88,7 +87,7 @@ var trafficFaults = []wrong{
 	{fault.InternalPolicyOnAlias, func(b *book) {
 		at(b.defaults, internalPolicyDefault).Replace(func(svc *corev1.Service) {
 			if svc.Spec.InternalTrafficPolicy == nil {
-				svc.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyCluster)
+				svc.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyCluster)
 			}
 		})
 		at(b.views, internalPolicyHidden).Off()
@@ -98,7 +97,7 @@ var trafficFaults = []wrong{
 			return func(svc *corev1.Service) {
 				named := svc.Spec.InternalTrafficPolicy
 				if right(svc); named != svc.Spec.InternalTrafficPolicy {
-					svc.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyLocal)
+					svc.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyLocal)
 				}
 			}
 		})
@@ -106,7 +105,7 @@ var trafficFaults = []wrong{
 	{fault.PoliciesCoupled, func(b *book) {
 		b.defaults = after(b.defaults, internalPolicyDefault, func(svc *corev1.Service) {
 			if policy := svc.Spec.ExternalTrafficPolicy; policy != "" {
-				svc.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicy(policy))
+				svc.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicy(policy))
 			}
 		})
 	}},

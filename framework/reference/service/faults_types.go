@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
@@ -60,13 +59,13 @@ var requestFaults = []wrong{
 	{fault.PublishNotReadyAlways, mendDefaults(func(svc *corev1.Service) { svc.Spec.PublishNotReadyAddresses = true })},
 	{fault.DistributionDefaulted, mendDefaults(func(svc *corev1.Service) {
 		if svc.Spec.TrafficDistribution == nil {
-			svc.Spec.TrafficDistribution = ptr.To(corev1.ServiceTrafficDistributionPreferClose)
+			svc.Spec.TrafficDistribution = new(corev1.ServiceTrafficDistributionPreferClose)
 		}
 	})},
 	{fault.BalancerClassDropped, mendDefaults(func(svc *corev1.Service) { svc.Spec.LoadBalancerClass = nil })},
 	{fault.BalancerClassDefaulted, mendDefaults(func(svc *corev1.Service) {
 		if svc.Spec.LoadBalancerClass == nil && isLoadBalancer(svc) {
-			svc.Spec.LoadBalancerClass = ptr.To("example.com/default")
+			svc.Spec.LoadBalancerClass = new("example.com/default")
 		}
 	})},
 	{fault.BalancerIPDropped, mendDefaults(func(svc *corev1.Service) { svc.Spec.LoadBalancerIP = "" })},

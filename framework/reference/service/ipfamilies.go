@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -89,14 +88,14 @@ func keepsPreferDualStack(svc, old *corev1.Service) bool {
 var (
 	policyKept = rule.New("ip-family-policy-kept", func(_ *Rules, svc, old *corev1.Service) {
 		if svc.Spec.IPFamilyPolicy == nil && old != nil && old.Spec.IPFamilyPolicy != nil {
-			svc.Spec.IPFamilyPolicy = ptr.To(*old.Spec.IPFamilyPolicy)
+			svc.Spec.IPFamilyPolicy = new(*old.Spec.IPFamilyPolicy)
 		}
 	}, spec.APIIPFamilyPolicyKept)
 
 	// A headless Service without selector may have endpoints of any family.
 	selectorlessPolicyDefault = rule.New("selectorless-policy-default", func(_ *Rules, svc, _ *corev1.Service) {
 		if svc.Spec.IPFamilyPolicy == nil && isSelectorlessHeadless(svc) {
-			svc.Spec.IPFamilyPolicy = ptr.To(corev1.IPFamilyPolicyRequireDualStack)
+			svc.Spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack)
 		}
 	}, spec.APIHeadlessSelectorlessFamilies)
 
@@ -107,7 +106,7 @@ var (
 func defaultPolicyOf(policy corev1.IPFamilyPolicy) adjusting {
 	return func(_ *Rules, svc, _ *corev1.Service) {
 		if svc.Spec.IPFamilyPolicy == nil {
-			svc.Spec.IPFamilyPolicy = ptr.To(policy)
+			svc.Spec.IPFamilyPolicy = new(policy)
 		}
 	}
 }

@@ -49,7 +49,7 @@ var (
 func defaultBalancerNodePortsOf(allocate bool) defaulting {
 	return func(svc *corev1.Service) {
 		if isLoadBalancer(svc) && svc.Spec.AllocateLoadBalancerNodePorts == nil {
-			svc.Spec.AllocateLoadBalancerNodePorts = ptr.To(allocate)
+			svc.Spec.AllocateLoadBalancerNodePorts = new(allocate)
 		}
 	}
 }

@@ -9,7 +9,6 @@ import (
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -31,7 +30,7 @@ func defaultIPModeOf(mode corev1.LoadBalancerIPMode) defaulting {
 		}
 		for i := range svc.Status.LoadBalancer.Ingress {
 			if ingress := &svc.Status.LoadBalancer.Ingress[i]; ingress.IP != "" && ingress.IPMode == nil {
-				ingress.IPMode = ptr.To(mode)
+				ingress.IPMode = new(mode)
 			}
 		}
 	}

@@ -6,7 +6,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 func withIngress(ingress ...corev1.LoadBalancerIngress) change {
@@ -40,17 +39,17 @@ func TestStatusRules(t *testing.T) {
 		"leading zeros":          {typeLoadBalancer, withIngress(corev1.LoadBalancerIngress{IP: "192.000.2.1"}), invalid, ingress + "[0].ip"},
 		"upper-case name":        {typeLoadBalancer, withIngress(corev1.LoadBalancerIngress{Hostname: "A.example.com"}), invalid, ingress + "[0].hostname"},
 		"address as name":        {typeLoadBalancer, withIngress(corev1.LoadBalancerIngress{Hostname: "192.0.2.1"}), invalid, ingress + "[0].hostname"},
-		"mode Proxy":             {typeLoadBalancer, withIngress(corev1.LoadBalancerIngress{IP: "192.0.2.1", IPMode: ptr.To(corev1.LoadBalancerIPModeProxy)}), "", ""},
-		"unknown mode":           {typeLoadBalancer, withIngress(corev1.LoadBalancerIngress{IP: "192.0.2.1", IPMode: ptr.To(corev1.LoadBalancerIPMode(""))}), notSupported, ingress + "[0].ipMode"},
-		"mode without address":   {typeLoadBalancer, withIngress(corev1.LoadBalancerIngress{Hostname: "a.example.com", IPMode: ptr.To(corev1.LoadBalancerIPModeVIP)}), forbidden, ingress + "[0].ipMode"},
+		"mode Proxy":             {typeLoadBalancer, withIngress(corev1.LoadBalancerIngress{IP: "192.0.2.1", IPMode: new(corev1.LoadBalancerIPModeProxy)}), "", ""},
+		"unknown mode":           {typeLoadBalancer, withIngress(corev1.LoadBalancerIngress{IP: "192.0.2.1", IPMode: new(corev1.LoadBalancerIPMode(""))}), notSupported, ingress + "[0].ipMode"},
+		"mode without address":   {typeLoadBalancer, withIngress(corev1.LoadBalancerIngress{Hostname: "a.example.com", IPMode: new(corev1.LoadBalancerIPModeVIP)}), forbidden, ingress + "[0].ipMode"},
 		"port":                   {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "TCP"}), "", ""},
 		"port missing":           {typeLoadBalancer, withPortStatus(corev1.PortStatus{Protocol: "TCP"}), invalid, ingress + "[0].ports[0].port"},
 		"protocol missing":       {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80}), required, ingress + "[0].ports[0].protocol"},
 		"unknown protocol":       {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "ICMP"}), notSupported, ingress + "[0].ports[0].protocol"},
-		"built-in error":         {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "TCP", Error: ptr.To("MixedProtocolNotSupported")}), "", ""},
-		"error of a provider":    {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "TCP", Error: ptr.To("foo.example.com/CamelCase")}), "", ""},
-		"bad error":              {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "TCP", Error: ptr.To("not camel case")}), invalid, ingress + "[0].ports[0].error"},
-		"long error":             {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "TCP", Error: ptr.To(strings.Repeat("A", 317))}), "FieldValueTooLong", ingress + "[0].ports[0].error"},
+		"built-in error":         {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "TCP", Error: new("MixedProtocolNotSupported")}), "", ""},
+		"error of a provider":    {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "TCP", Error: new("foo.example.com/CamelCase")}), "", ""},
+		"bad error":              {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "TCP", Error: new("not camel case")}), invalid, ingress + "[0].ports[0].error"},
+		"long error":             {typeLoadBalancer, withPortStatus(corev1.PortStatus{Port: 80, Protocol: "TCP", Error: new(strings.Repeat("A", 317))}), "FieldValueTooLong", ingress + "[0].ports[0].error"},
 		"condition":              {typeClusterIP, withConditions(ready), "", ""},
 		"bad condition":          {typeClusterIP, withConditions(bad), notSupported, "status.conditions[0].status"},
 		"condition twice":        {typeClusterIP, withConditions(ready, ready), duplicate, "status.conditions[1]"},

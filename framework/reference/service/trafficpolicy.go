@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
-	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -68,7 +67,7 @@ var (
 	// Every type that has cluster IPs has the policy.
 	internalPolicyDefault = rule.New("internal-traffic-policy-default", func(svc *corev1.Service) {
 		if svc.Spec.InternalTrafficPolicy == nil && hasInternalPolicy(svc) {
-			svc.Spec.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicyCluster)
+			svc.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyCluster)
 		}
 	}, spec.APIInternalTrafficPolicyDefault, spec.APITrafficPoliciesIndependent)
 

@@ -2,6 +2,7 @@ package service
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -33,7 +34,7 @@ func TestTypeChanges(t *testing.T) {
 				c.wantInUse(from.ips, from.ips, from.ports)
 				changes := to.changes
 				if from.ips == 0 {
-					changes = append(changes[:len(changes):len(changes)], withPolicyIfAddressed(dual))
+					changes = append(slices.Clip(changes), withPolicyIfAddressed(dual))
 				}
 				keepsPolicy := toName != "NodePort" || fromName != "LoadBalancer, Local" // Local stays with NodePort
 				after := c.mustPatch("web", changes...)

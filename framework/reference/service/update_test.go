@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/utils/ptr"
 )
 
 // TestUpdateRefusals holds what an update may not change. Nothing changes then, and nothing is leaked.
@@ -44,7 +43,7 @@ func TestUpdateRefusals(t *testing.T) {
 		"health check port":          {loadBalancer, []change{withHealthCheck(30011)}, forbidden, "spec.healthCheckNodePort"},
 		"health check port, Cluster": {loadBalancer, []change{withExternal(policyCluster), withHealthCheck(30011)}, invalid, "spec.healthCheckNodePort"},
 		"health check port in use":   {[]change{ofType(typeLoadBalancer)}, []change{withExternal(policyLocal), withHealthCheck(30050)}, invalid, "spec.healthCheckNodePort"},
-		"node-port choice":           {loadBalancer, []change{ofType(typeNodePort), edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = ptr.To(false) })}, forbidden, "spec.allocateLoadBalancerNodePorts"},
+		"node-port choice":           {loadBalancer, []change{ofType(typeNodePort), edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = new(false) })}, forbidden, "spec.allocateLoadBalancerNodePorts"},
 		"source ranges, NodePort":    {[]change{ofType(typeLoadBalancer), withSourceRanges("10.0.0.0/8")}, []change{ofType(typeNodePort)}, forbidden, "spec.LoadBalancerSourceRanges"},
 		"bad port":                   {nodePort, []change{withPorts(corev1.ServicePort{Port: 0})}, invalid, "spec.ports[0].port"},
 		"bad label":                  {nil, []change{func(svc *corev1.Service) { svc.Labels = map[string]string{"a b": ""} }}, invalid, "metadata.labels"},
@@ -126,7 +125,7 @@ func TestNodePortsOnUpdate(t *testing.T) {
 // off keeps those that there are until the client leaves them out.
 func TestLoadBalancerWithoutNodePorts(t *testing.T) {
 	c := newCluster(t)
-	off := edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = ptr.To(false) })
+	off := edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = new(false) })
 	none := c.mustCreate(named("none"), ofType(typeLoadBalancer), off)
 	if none.Spec.Ports[0].NodePort != 0 {
 		t.Error("node port allocated")

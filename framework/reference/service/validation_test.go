@@ -7,7 +7,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/utils/ptr"
 )
 
 // edit changes the specification.
@@ -126,9 +125,9 @@ var creates = map[string]struct {
 	"target name of 16":        {[]change{withPorts(corev1.ServicePort{Port: 80, TargetPort: intstr.FromString(strings.Repeat("a", 16))})}, invalid, "spec.ports[0].targetPort"},
 	"target name of digits":    {[]change{withPorts(corev1.ServicePort{Port: 80, TargetPort: intstr.FromString("80")})}, invalid, "spec.ports[0].targetPort"},
 	"headless target port":     {changes: []change{withIPs("None"), withPorts(corev1.ServicePort{Port: 80, TargetPort: intstr.FromInt32(8080)})}},
-	"h2c":                      {changes: []change{editPort(func(p *corev1.ServicePort) { p.AppProtocol = ptr.To("kubernetes.io/h2c") })}},
-	"empty app protocol":       {[]change{editPort(func(p *corev1.ServicePort) { p.AppProtocol = ptr.To("") })}, invalid, "spec.ports[0].appProtocol"},
-	"bad app protocol":         {[]change{editPort(func(p *corev1.ServicePort) { p.AppProtocol = ptr.To("a/b/c") })}, invalid, "spec.ports[0].appProtocol"},
+	"h2c":                      {changes: []change{editPort(func(p *corev1.ServicePort) { p.AppProtocol = new("kubernetes.io/h2c") })}},
+	"empty app protocol":       {[]change{editPort(func(p *corev1.ServicePort) { p.AppProtocol = new("") })}, invalid, "spec.ports[0].appProtocol"},
+	"bad app protocol":         {[]change{editPort(func(p *corev1.ServicePort) { p.AppProtocol = new("a/b/c") })}, invalid, "spec.ports[0].appProtocol"},
 
 	// nodePort
 	"first node port":            {changes: []change{ofType(typeNodePort), withNodePort(firstPort)}},
@@ -175,21 +174,21 @@ var creates = map[string]struct {
 	"ExternalName and policy":   {[]change{ofType(typeExternalName), withExternal(policyCluster)}, invalid, "spec.externalTrafficPolicy"},
 	"ExternalName and LB class": {[]change{ofType(typeExternalName), withClass("x")}, forbidden, "spec.loadBalancerClass"},
 	"ExternalName and bad policy": {[]change{ofType(typeExternalName), edit(func(s *corev1.ServiceSpec) {
-		s.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicy("x"))
+		s.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicy("x"))
 	})}, notSupported, "spec.internalTrafficPolicy"},
 
 	// traffic policies and distribution
 	"external policy, ClusterIP": {[]change{withExternal(policyCluster)}, invalid, "spec.externalTrafficPolicy"},
 	"unknown external policy":    {[]change{ofType(typeNodePort), withExternal("local")}, notSupported, "spec.externalTrafficPolicy"},
-	"unknown internal policy":    {[]change{edit(func(s *corev1.ServiceSpec) { s.InternalTrafficPolicy = ptr.To(corev1.ServiceInternalTrafficPolicy("")) })}, notSupported, "spec.internalTrafficPolicy"},
-	"distribution":               {changes: []change{edit(func(s *corev1.ServiceSpec) { s.TrafficDistribution = ptr.To("PreferSameNode") })}},
-	"unknown distribution":       {[]change{edit(func(s *corev1.ServiceSpec) { s.TrafficDistribution = ptr.To("Bogus") })}, notSupported, "spec.trafficDistribution"},
+	"unknown internal policy":    {[]change{edit(func(s *corev1.ServiceSpec) { s.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicy("")) })}, notSupported, "spec.internalTrafficPolicy"},
+	"distribution":               {changes: []change{edit(func(s *corev1.ServiceSpec) { s.TrafficDistribution = new("PreferSameNode") })}},
+	"unknown distribution":       {[]change{edit(func(s *corev1.ServiceSpec) { s.TrafficDistribution = new("Bogus") })}, notSupported, "spec.trafficDistribution"},
 
 	// load balancer
 	"class":                         {changes: []change{ofType(typeLoadBalancer), withClass("example.com/internal-vip")}},
 	"bad class":                     {[]change{ofType(typeLoadBalancer), withClass("a b")}, invalid, "spec.loadBalancerClass"},
 	"class, NodePort":               {[]change{ofType(typeNodePort), withClass("x")}, forbidden, "spec.loadBalancerClass"},
-	"node-port choice, ClusterIP":   {[]change{edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = ptr.To(false) })}, forbidden, "spec.allocateLoadBalancerNodePorts"},
+	"node-port choice, ClusterIP":   {[]change{edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = new(false) })}, forbidden, "spec.allocateLoadBalancerNodePorts"},
 	"source ranges":                 {changes: []change{ofType(typeLoadBalancer), withSourceRanges(" 10.0.0.0/8 ", "fd00::/8")}},
 	"source address":                {[]change{ofType(typeLoadBalancer), withSourceRanges("10.0.0.1")}, invalid, "spec.LoadBalancerSourceRanges[0]"},
 	"source range, host bits":       {[]change{ofType(typeLoadBalancer), withSourceRanges("10.0.0.1/8")}, invalid, "spec.LoadBalancerSourceRanges[0]"},
@@ -247,7 +246,7 @@ func TestOlderVersions(t *testing.T) {
 	c := newVersionedCluster(t, "1.31.0")
 	_, err := c.create(named("1web"))
 	wantRefused(t, err, invalid, "metadata.name")
-	_, err = c.create(edit(func(s *corev1.ServiceSpec) { s.TrafficDistribution = ptr.To("PreferSameZone") }))
+	_, err = c.create(edit(func(s *corev1.ServiceSpec) { s.TrafficDistribution = new("PreferSameZone") }))
 	wantRefused(t, err, notSupported, "spec.trafficDistribution")
 	sloppy := c.mustCreate(named("sloppy"), withIPs("10.096.000.010"))
 	if got := sloppy.Spec.ClusterIP; got != "10.096.000.010" {

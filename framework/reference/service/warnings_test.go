@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/utils/ptr"
 )
 
 func TestWarnings(t *testing.T) {
@@ -26,7 +25,7 @@ func TestWarnings(t *testing.T) {
 		"LB IP of any text":        {[]change{edit(func(s *corev1.ServiceSpec) { s.LoadBalancerIP = "any text" })}, nil},
 		"unusual LB IP":            {[]change{edit(func(s *corev1.ServiceSpec) { s.LoadBalancerIP = "192.000.2.1" })}, []string{"spec.loadBalancerIP: non-standard"}},
 		"unusual source range":     {[]change{ofType(typeLoadBalancer), withSourceRanges(" FD00::/8 ")}, []string{"spec.loadBalancerSourceRanges[0]: IPv6 CIDR"}},
-		"PreferClose":              {[]change{edit(func(s *corev1.ServiceSpec) { s.TrafficDistribution = ptr.To("PreferClose") })}, []string{`"PreferClose" is deprecated`}},
+		"PreferClose":              {[]change{edit(func(s *corev1.ServiceSpec) { s.TrafficDistribution = new("PreferClose") })}, []string{`"PreferClose" is deprecated`}},
 	} {
 		c := newCluster(t, rangeV4, rangeV6)
 		svc := newDefaulted(c, test.changes...)

@@ -50,24 +50,25 @@ func Open(name string) (Files, error) {
 }
 
 func openFolder(dir string) (Files, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, fmt.Errorf("read bundle %s: %w", dir, err)
+	}
+	defer root.Close()
 	files := Files{}
-	err := filepath.WalkDir(dir, func(name string, entry fs.DirEntry, err error) error {
+	err = fs.WalkDir(root.FS(), ".", func(name string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		inside, err := filepath.Rel(dir, name)
-		if err != nil {
-			return err
-		}
 		if !entry.Type().IsRegular() {
-			return fmt.Errorf("%q is no ordinary file", inside)
+			return fmt.Errorf("%q is no ordinary file", name)
 		}
-		f, err := os.Open(name)
+		f, err := root.Open(name)
 		if err != nil {
 			return err
 		}
 		defer f.Close()
-		return files.add(filepath.ToSlash(inside), f)
+		return files.add(name, f)
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read bundle %s: %w", dir, err)

@@ -67,7 +67,7 @@ var initialisms = map[string]string{
 
 func constant(id string) string {
 	var b strings.Builder
-	for _, word := range strings.Split(id, "-") {
+	for word := range strings.SplitSeq(id, "-") {
 		if s, ok := initialisms[word]; ok {
 			b.WriteString(s)
 		} else if word != "" {

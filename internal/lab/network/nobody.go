@@ -99,7 +99,7 @@ func (f *Fabric) accept(s Surroundings) (port int, err error) {
 	if s != Accepting {
 		return 0, nil
 	}
-	if err := f.root.Do(func() error { f.stranger, err = net.Listen("tcp", ":0"); return err }); err != nil {
+	if err := f.root.Do(func() error { f.stranger, err = net.Listen("tcp", ":0"); return err }); err != nil { //nolint:gosec // in a namespace of its own
 		return 0, fmt.Errorf("listen for what nobody has: %w", err)
 	}
 	go func() {

@@ -274,7 +274,7 @@ func newGoTool(dir string) (*goTool, error) {
 		return nil, fmt.Errorf("the go tool is not in PATH: install Go, have `conformance lab fetch` download released programs, or name a folder that holds kube-apiserver and etcd: %w", err)
 	}
 	var flags []string
-	for _, f := range strings.Fields(os.Getenv("GOFLAGS")) {
+	for f := range strings.FieldsSeq(os.Getenv("GOFLAGS")) {
 		// -mod=vendor and the like are about the user's module, not about this one.
 		if !strings.HasPrefix(strings.TrimLeft(f, "-"), "mod") {
 			flags = append(flags, f)

@@ -91,8 +91,7 @@ func TestCacheDetectsDamage(t *testing.T) {
 			cache, dir := filledCache(t)
 			c.damage(t, dir)
 			_, err := lookUpCache(cache, Version{37, 1}, ControlPlaneComponents)
-			var corrupt *corruptError
-			if !errors.As(err, &corrupt) {
+			if _, ok := errors.AsType[*corruptError](err); !ok {
 				t.Fatalf("error %v, want one about damage", err)
 			}
 			if !strings.Contains(err.Error(), c.want) || !strings.Contains(err.Error(), dir) || !strings.Contains(err.Error(), "remove") {

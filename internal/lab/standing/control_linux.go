@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -47,7 +48,8 @@ func startControl(l *lab.Lab) error {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST "+sessionsPath, c.session)
 	mux.HandleFunc("POST "+restartProxyPath, c.restartProxy)
-	go func() { _ = http.Serve(listener, mux) }()
+	server := &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() { _ = server.Serve(listener) }()
 	return nil
 }
 

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -360,8 +361,8 @@ func (s state) takeDown(r *Running) error {
 			return err
 		}
 	}
-	for i := len(r.Servers) - 1; i >= 0; i-- { // the API server before its storage
-		if err := r.Servers[i].Kill(); err != nil {
+	for _, server := range slices.Backward(r.Servers) { // the API server before its storage
+		if err := server.Kill(); err != nil {
 			return err
 		}
 	}

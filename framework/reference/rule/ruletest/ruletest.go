@@ -111,8 +111,8 @@ func fingerprint[B any](b *B) (prints []string) {
 				walk(v.Index(i))
 			}
 		default: // a book, or a part of one
-			for i := range v.NumField() {
-				walk(v.Field(i))
+			for _, field := range v.Fields() {
+				walk(field)
 			}
 		}
 	}
