@@ -60,6 +60,8 @@ type Description struct {
 	// Nobody are addresses of the candidate's own networks that nobody has, at most one of each family, for what is to stay with the candidate. Without one, checks take
 	// addresses for documentation.
 	Nobody []netip.Addr `json:"nobody,omitempty"`
+	// Witnesses says that every node has the addresses Witness itself, and refuses connections to them.
+	Witnesses bool `json:"witnesses,omitempty"`
 	// Surroundings are what the network around the nodes does with addresses that nobody has, where a run has asked it (check.FindSurroundings).
 	Surroundings []Surrounding `json:"surroundings,omitempty"`
 	// Components are further versions worth recording ("etcd": "3.6.5", "go": "1.26.8").

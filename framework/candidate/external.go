@@ -3,6 +3,7 @@ package candidate
 import (
 	"math/rand/v2"
 	"net/netip"
+	"slices"
 	"sync/atomic"
 )
 
@@ -24,6 +25,20 @@ func (e *ExternalAddresses) Among(s Shard) {
 }
 
 var externalRanges = []netip.Prefix{netip.MustParsePrefix("198.19.0.0/16"), netip.MustParsePrefix("2001:db8:51::/112")}
+
+// Witness is the address of a family that no lease has, in the network of those that leases have. Nodes that are made for a run have it themselves, so a client
+// outside of the cluster whom none of them answers there is cut off from them (Description.Witnesses).
+func Witness(six bool) netip.Addr {
+	if six {
+		return netip.MustParseAddr("2001:db8:51::ffff")
+	}
+	return netip.MustParseAddr("198.19.255.254")
+}
+
+// IsExternal reports whether an address is in the networks of external addresses.
+func IsExternal(a netip.Addr) bool {
+	return slices.ContainsFunc(externalRanges, func(r netip.Prefix) bool { return r.Contains(a) })
+}
 
 // externalAddresses is how many of each family a lease has.
 const externalAddresses = 4

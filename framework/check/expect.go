@@ -371,6 +371,36 @@ func (n *Network) controlUnanswered(ctx context.Context, cases []Case, outcomes 
 		}
 	}
 	n.controlClients(ctx, unanswered)
+	n.controlWay(ctx, unanswered)
+}
+
+// controlWay proves, for each client outside of the cluster that met no answer at an external address, that a node answers it at the witness, which is in the same
+// network: a firewall between them may drop what goes to networks that nobody has.
+func (n *Network) controlWay(ctx context.Context, unanswered []Case) {
+	ginkgo.GinkgoHelper()
+	if !n.what.Witnesses {
+		return
+	}
+	var probes []candidate.Probe
+	for _, c := range unanswered {
+		if c.From.Gateway == "" || !candidate.IsExternal(c.To.Addr()) {
+			continue
+		}
+		to := netip.AddrPortFrom(candidate.Witness(c.To.Addr().Is6()), closedPort)
+		p := candidate.Probe{From: c.From, To: to, Protocol: corev1.ProtocolTCP, Count: 1, Timeout: 10 * time.Second, Repeats: lossRepeats}
+		if !slices.Contains(probes, p) {
+			probes = append(probes, p)
+		}
+	}
+	if len(probes) == 0 {
+		return
+	}
+	for i, o := range n.send(ctx, probes...) {
+		if o[0].Result != candidate.Refused {
+			Abort("positive control: the client in the %s does not reach its node at %s, an address of its own in the network of external addresses: %s",
+				probes[i].From, probes[i].To, describe(o))
+		}
+	}
 }
 
 func (n *Network) controlClients(ctx context.Context, cases []Case) {

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -460,6 +461,36 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Dropped) }
 		net.Expect(ctx, "nothing", Case{From: Outside("node-1"), To: vip, Want: AnsweredBy(podNamed("a"))})
 	}, judged{verdict: Unknown, reason: "positive control: the client in the outside by node-1 does not reach pod control-"})
+	external := netip.MustParseAddrPort("198.19.0.1:80")
+	for _, witnesses := range []bool{false, true} {
+		want := judged{verdict: NonConformant, message: []string{"dropped"}}
+		if witnesses {
+			want = judged{verdict: Unknown, reason: "positive control: the client in the outside by node-1 does not reach its node at 198.19.255.254:9"}
+		}
+		it(fmt.Sprintf("of a network that a firewall drops, with witnesses %v", witnesses), func(ctx context.Context, net *Network) {
+			net.what.Witnesses = witnesses
+			script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+				if candidate.IsExternal(p.To.Addr()) {
+					return met(candidate.Dropped)
+				}
+				return script.honest(p)
+			}
+			net.Expect(ctx, "nothing", Case{From: Outside("node-1"), To: external, Want: AnsweredBy(podNamed("a"))})
+		}, want)
+	}
+	it("is violated where the node answers at the witness", func(ctx context.Context, net *Network) {
+		net.what.Witnesses = true
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			switch {
+			case p.To.Addr() == candidate.Witness(false):
+				return met(candidate.Refused)
+			case candidate.IsExternal(p.To.Addr()):
+				return met(candidate.Dropped)
+			}
+			return script.honest(p)
+		}
+		net.Expect(ctx, "nothing", Case{From: Outside("node-1"), To: external, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: NonConformant, message: []string{"dropped"}})
 	it("is violated by many packets that are lost, which are not sent again", func(ctx context.Context, net *Network) {
 		script.shots = lossy(4, true)
 		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a")), Shots: 24})

@@ -42,7 +42,7 @@ type Options struct {
 	Tier string
 	// Shard is which of several shards the run is, which may be at work on the cluster at the same time.
 	Shard candidate.Shard
-	// Fenced says that the nodes answer for addresses that nobody has, see kindcluster.Fence.
+	// Fenced says that the nodes answer for addresses that nobody has, and have the witnesses, see kindcluster.Fence.
 	Fenced bool
 }
 
@@ -133,6 +133,7 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 	if c.withoutDataPlane() != nil {
 		return nil //nolint:nilerr // a cluster without one is judged all the same
 	}
+	c.description.Witnesses = c.options.Fenced
 	if !c.options.Fenced { // somebody else's network is around it
 		c.description.Nobody = nobodyIn(list)
 	}

@@ -11,11 +11,13 @@ import (
 	"time"
 
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
+
+	"github.com/service-conformance/conformance/framework/candidate"
 )
 
 // Fence keeps on the nodes of a cluster what is sent to addresses that nobody has: Service addresses that the proxy does not serve, and the networks for tests and
 // documentation. The nodes answer it with an ICMP error that no proxy gives for a Service. Without a fence such packets go wherever the network around the machine leads
-// them: some networks answer for every address, and nothing that a run sends is to leave the cluster.
+// them: some networks answer for every address, and nothing that a run sends is to leave the cluster. While it is up each node has the addresses candidate.Witness.
 type Fence struct {
 	nodes  []nodes.Node
 	before []string // limits on ICMP errors of each node
@@ -62,6 +64,9 @@ func fenceScript(ranges []netip.Prefix) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "for limit in %s; do sysctl $limit 2>/dev/null || true; done | tr -d ' '\n", limits)
 	fmt.Fprintf(&s, "for limit in %s; do sysctl -w $limit=0 >/dev/null 2>&1 || true; done\n", limits)
+	for _, six := range []bool{false, true} {
+		fmt.Fprintf(&s, "ip addr add %s dev lo 2>/dev/null || true\n", candidate.Witness(six)) // it may be there, and a node may have one family
+	}
 	s.WriteString("nft delete table inet conformance 2>/dev/null || true\nnft -f - <<END\ntable inet conformance {\n\tchain fence {\n")
 	nobody := slices.Concat(ranges, testNetworks)
 	of := func(ranges []netip.Prefix, verdict string) {
@@ -108,6 +113,7 @@ func (f *Fence) Remove(ctx context.Context) (left int, err error) {
 	defer cancel()
 	said, err := onNodes(ctx, f.nodes, func(i int) string { // one script: entering a node takes a second on a loaded machine
 		return "nft list chain inet conformance left 2>/dev/null || true\nnft delete table inet conformance 2>/dev/null || true\n" +
+			"for witness in " + candidate.Witness(false).String() + " " + candidate.Witness(true).String() + "; do ip addr del $witness dev lo 2>/dev/null || true; done\n" +
 			"for limit in " + strings.Join(strings.Fields(f.before[i]), " ") + "; do sysctl -w $limit >/dev/null 2>&1 || true; done\n"
 	})
 	for _, listing := range said {

@@ -4,6 +4,8 @@ import (
 	"net/netip"
 	"strings"
 	"testing"
+
+	"github.com/service-conformance/conformance/framework/candidate"
 )
 
 func TestTheFenceSparesClientsOutside(t *testing.T) {
@@ -31,5 +33,17 @@ func TestTheFenceSparesClientsOutside(t *testing.T) {
 func TestCountersAreSummed(t *testing.T) {
 	if n := counted("ip daddr 10.96.0.0/24 counter packets 3 bytes 180\n\t\tip6 daddr 2001:db8::/32 counter packets 40 bytes 1\n"); n != 43 {
 		t.Errorf("counted %d, want 43", n)
+	}
+}
+
+func TestLeasesHaveNoWitness(t *testing.T) {
+	for _, six := range []bool{false, true} {
+		w := candidate.Witness(six)
+		if !candidate.IsExternal(w) || w.Is6() != six {
+			t.Errorf("%s is no witness of external addresses", w)
+		}
+		if !strings.Contains(fenceScript(nil), "ip addr add "+w.String()+" dev lo") {
+			t.Errorf("the nodes do not get %s", w)
+		}
 	}
 }
