@@ -14,7 +14,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/mod/semver"
+	"github.com/blang/semver/v4"
 
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/report/bundle"
@@ -105,8 +105,10 @@ func read(dir, name string, suite bundle.Suite) (*Entry, error) {
 
 // compareVersions orders v1.9 before v1.10, and by letters what is no version.
 func compareVersions(a, b string) int {
-	if semver.IsValid(a) && semver.IsValid(b) {
-		return semver.Compare(a, b)
+	left, noVersion := semver.ParseTolerant(a)
+	right, err := semver.ParseTolerant(b)
+	if noVersion == nil && err == nil {
+		return left.Compare(right)
 	}
 	return strings.Compare(a, b)
 }

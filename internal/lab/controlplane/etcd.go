@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"time"
 
-	"golang.org/x/mod/semver"
+	"github.com/blang/semver/v4"
 
 	"github.com/service-conformance/conformance/internal/lab/process"
 	"github.com/service-conformance/conformance/internal/lab/programs"
@@ -124,7 +124,8 @@ const maxSocketPath = 100
 // cannot be used. Before v3.6 the URL of a socket must be a host and a port, not a path (types.NewURLs of etcd).
 func etcdAddresses(data, version string) (network, client, peer string, err error) {
 	client, peer = data+"/client", data+"/peer"
-	old := version != "" && semver.Compare(version, "v3.6.0") < 0
+	v, err := semver.ParseTolerant(version)
+	old := version != "" && (err != nil || v.LT(semver.Version{Major: 3, Minor: 6}))
 	if runtime.GOOS != "windows" && len(client) <= maxSocketPath && !old {
 		return "unix", client, peer, nil
 	}
