@@ -36,7 +36,7 @@ lab-proxy: build
 ## lab-stays: test a lab that stays up (needs iptables)
 # It judges the lab again and again, kills runs, and ends proxies.
 lab-stays: build
-	go test -count=1 -tags lab ./internal/lab ./internal/lab/standing ./cmd/conformance -run 'Real|Stay|ServerRefuses'
+	go test -timeout 60m -count=1 -tags lab ./internal/lab ./internal/lab/standing ./cmd/conformance -run 'Real|Stay|ServerRefuses'
 
 ## lab-surroundings: compare proxy verdicts in each of SURROUNDINGS
 # It runs the proxy suite in PROXY_MODE, and fails if a verdict differs.
