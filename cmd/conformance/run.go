@@ -259,8 +259,11 @@ func (r *plan) judge(ctx context.Context, p *place) error {
 		ending.mayLeave(p.leaves)
 	}
 	r.Beside = p.shared
-	err = runner.Run(judging, runner.Options{Selection: r.Selection, Candidate: c, RunID: id, Parallel: r.workers(r.out, r.checks, p.workers), Outlives: p.outlives, Seed: r.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
+	err = runner.Run(judging, runner.Options{Selection: r.Selection, Candidate: c, RunID: id, Parallel: r.workers(r.out, r.checks, p.workers), Outlives: p.outlives, SecondAttempt: true, Seed: r.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
 		progress.Event(e)
+		if e.Postponed != "" {
+			progress.Println(fmt.Sprintf("%srepeated at the end%s  %s: %s\n", r.palette.Yellow, r.palette.Reset, e.Check, e.Postponed))
+		}
 		if e.Result == nil {
 			return
 		}

@@ -49,9 +49,10 @@ type standInOptions struct {
 	mode    string // of kube-proxy
 	// streamless API servers list and then watch: they do not know how to stream a list.
 	streamless bool
-	// before sees each request and may hold it back, after sees the code of its answer. Both may be nil.
-	before func(*http.Request)
-	after  func(*http.Request, int)
+	// before sees each request and may hold it back, givesUp lets the server answer 504, after sees the code of an answer. All may be nil.
+	before  func(*http.Request)
+	givesUp func(*http.Request) bool
+	after   func(*http.Request, int)
 }
 
 // startStandIn starts a cluster.
@@ -112,6 +113,10 @@ func (s *standIn) tier() cluster.Options {
 func (s *standIn) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.before != nil {
 		s.before(r)
+	}
+	if s.givesUp != nil && s.givesUp(r) {
+		http.Error(w, "too much to do", http.StatusGatewayTimeout)
+		return
 	}
 	seen := &codeWriter{ResponseWriter: w, code: http.StatusOK}
 	if err := s.serve(seen, r); err != nil {

@@ -185,6 +185,9 @@ const namespacePrefix = "conformance-"
 
 func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	name := fmt.Sprintf(namespacePrefix+"%s-%d-%d", setup.RunID, ginkgo.GinkgoParallelProcess(), namespaceSerial.Add(1))
+	if setup.Again != nil { // that of the first attempt may not be gone yet
+		name += "-again"
+	}
 	cp.mu.Lock()
 	cp.spaces = append(cp.spaces, name) // before it exists: whatever becomes of the request, clean looks for it
 	cp.mu.Unlock()
@@ -213,9 +216,7 @@ func (cp *ControlPlane) clean(interruptible ginkgo.SpecContext) {
 	if cp.exclusive {
 		disconnect(cp.lease.Access())
 	}
-	if err != nil {
-		Abort("%v", err)
-	}
+	Must(err)
 }
 
 // cleanRetries are the pauses before a server that could not be asked is asked again: 6 seconds, for a run whose server has gone has to end, too.

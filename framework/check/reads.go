@@ -59,7 +59,7 @@ func NoAnswer(code int, message string) bool {
 func Answered(err error) error {
 	ginkgo.GinkgoHelper()
 	if err != nil && HasNoAnswer(err) {
-		Abort("%v", err)
+		Must(err)
 	}
 	return err
 }

@@ -70,6 +70,7 @@ var reporting bool
 type running struct {
 	result   Result
 	unknown  string // set when the environment failed
+	passing  bool   // it may be in order a while later
 	ctx      context.Context
 	deciding []spec.ID // what the demands that are being made are about, see Deciding
 	met      []spec.ID // what demands were about that have been met
@@ -125,7 +126,7 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	case candidate.IsUnavailable(err):
 		ginkgo.Skip(err.Error())
 	case err != nil:
-		Abort("no control plane: %v", err)
+		Must(fmt.Errorf("no control plane: %w", err))
 	}
 	released := false
 	release := func() {
@@ -150,7 +151,7 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		err = cp.tidy(ctx)
 	}
 	if err != nil {
-		Abort("control plane at %s: %v", lease.Access().URL, err)
+		Must(fmt.Errorf("control plane at %s: %w", lease.Access().URL, err))
 	}
 	if d.Traffic {
 		net := newNetwork(cp, plane, what)
@@ -255,9 +256,13 @@ func Abort(format string, args ...any) {
 // Must aborts the check if err is set: for the arrangements of a check, which say nothing about the candidate.
 func Must(err error) {
 	ginkgo.GinkgoHelper()
-	if err != nil {
-		Abort("%v", err)
+	if err == nil {
+		return
 	}
+	if current != nil && transient(err) {
+		current.passing = true
+	}
+	Abort("%v", err)
 }
 
 // Deciding makes demands that are about some of the check's requirements only. If one is not met, those are violated; the
@@ -307,12 +312,14 @@ func judge(report ginkgo.SpecReport) {
 		r.Verdict, r.Reason = Unknown, current.unknown
 	case report.State == types.SpecStateTimedout || errors.Is(context.Cause(current.ctx), errTimedOut): // what it says after that, it saw too late
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("timed out after %s", current.declared.Timeout)
+		current.passing = true
 	case report.State == types.SpecStatePanicked:
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("the check itself panicked: %s (%s)", report.Failure.ForwardedPanic, location(report.Failure.Location))
 	case report.Failure.FailureNodeType != types.NodeTypeIt:
 		r.Verdict, r.Reason = Unknown, "cleaning up failed: "+plainMessage(report.Failure.Message)
 	case current.shortOfMemory != "":
 		r.Verdict, r.Reason = Unknown, current.shortOfMemory
+		current.passing = true
 		r.Evidence = append(r.Evidence, Evidence{Name: "not met", Value: plainMessage(report.Failure.Message)})
 	default:
 		r.Verdict = NonConformant
@@ -337,7 +344,7 @@ func judge(report ginkgo.SpecReport) {
 	if setup.Requests > 0 && current.cp != nil {
 		r.Requests = current.cp.journal.commands()
 	}
-	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r})
+	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r, Transient: r.Verdict == Unknown && r.Reason != Interrupted && current.passing})
 	current = nil
 }
 

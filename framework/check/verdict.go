@@ -112,12 +112,16 @@ type Convergence struct {
 	Seconds float64 `json:"seconds"`
 }
 
-// Event reports the progress of a run: a check that starts (Result nil) or ends.
+// Event reports the progress of a run: a check that starts (Result nil), ends, or is postponed to a second attempt (Result nil).
 type Event struct {
 	Check       string    `json:"check"`
 	ServiceCIDR string    `json:"serviceCIDR,omitempty"`
 	Time        time.Time `json:"time"`
 	Result      *Result   `json:"result,omitempty"`
+	// Transient says that the environment left the result unknown by what may pass: a request that was given up, a timeout, too little memory.
+	Transient bool `json:"transient,omitempty"`
+	// Postponed is why the check that ended is unknown so far. It runs once more at the end of the run.
+	Postponed string `json:"postponed,omitempty"`
 }
 
 // Sink receives the events of a run. It is called from one goroutine at a time.
@@ -138,6 +142,8 @@ type Setup struct {
 	Slow bool
 	// Select decides which checks run; nil selects all.
 	Select func(Declaration) bool
+	// Again are names of checks that run a second time; only these run. nil is the first attempt of all.
+	Again []string
 	// ExpectedToFail are names of checks; those of them that send traffic begin before all others, with what stands in the same container: they wait in vain,
 	// which takes as long as a demand may take to hold.
 	ExpectedToFail []string

@@ -18,9 +18,9 @@ import (
 )
 
 // runParallel lets Ginkgo's own runner start this binary as its workers. The candidate stays here; the workers reach it
-// over loopback and send their results the same way.
-func runParallel(ctx context.Context, o Options) error {
-	server, err := remote.Serve(o.Candidate, settings{Selection: o.Selection, RunID: o.RunID, Version: o.Version, Outlives: o.Outlives},
+// over loopback and send their results the same way. again are names of checks that run a second time; nil runs all that are selected.
+func runParallel(ctx context.Context, o Options, again []string) error {
+	server, err := remote.Serve(o.Candidate, settings{Selection: o.Selection, RunID: o.RunID, Version: o.Version, Outlives: o.Outlives, Again: again},
 		func(raw json.RawMessage) { decodeEvent(raw, o.Sink) })
 	if err != nil {
 		return fmt.Errorf("serve the candidate to the workers: %w", err)

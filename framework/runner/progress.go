@@ -64,6 +64,10 @@ func (p *Progress) Event(e check.Event) {
 	if e.ServiceCIDR != "" {
 		key += " [" + e.ServiceCIDR + "]"
 	}
+	if e.Postponed != "" {
+		delete(p.running, key)
+		return
+	}
 	if e.Result == nil {
 		p.running[key] = e.Time
 		return

@@ -68,6 +68,8 @@ type Options struct {
 	Version string
 	// Requests is how many of its requests each result tells (check.Setup); for runs in this process.
 	Requests int
+	// SecondAttempt runs checks a second time that the environment left unknown by what may pass, see secondAttempt. It needs a binary that is a worker (Work).
+	SecondAttempt bool
 	// Sink receives the events of the run, one at a time.
 	Sink check.Sink
 }
@@ -204,18 +206,19 @@ func Run(ctx context.Context, o Options) error {
 	open := &gate{sink: o.Sink}
 	o.Sink = open.pass
 	defer open.close()
+	first := &firstAttempt{sink: open.pass}
+	if o.SecondAttempt {
+		o.Sink = first.pass
+		defer first.settle()
+	}
 	ended := make(chan error, 1)
 	go func() {
-		if o.Parallel > 1 {
-			ended <- runParallel(ctx, o)
-			return
+		err := runAll(ctx, o)
+		if again := first.leave(); len(again) > 0 && err == nil && ctx.Err() == nil {
+			o.Sink, o.Parallel = first.replace, min(o.Parallel, len(again))
+			err = runParallel(ctx, o, again)
 		}
-		suite, reporter := ginkgo.GinkgoConfiguration()
-		configure(&suite, o.Seed)
-		setup := o.setup(o.Candidate, o.Sink, o.RunID, o.Version)
-		setup.Context, setup.Requests = ctx, o.Requests
-		check.RunConfigured(&harness{}, setup, suite, reporter)
-		ended <- nil
+		ended <- err
 	}()
 	select {
 	case err := <-ended:
@@ -228,6 +231,19 @@ func Run(ctx context.Context, o Options) error {
 	case <-time.After(EndsWithin): // a check that does not heed its context is left to itself
 		return nil
 	}
+}
+
+// runAll runs the selected checks once.
+func runAll(ctx context.Context, o Options) error {
+	if o.Parallel > 1 {
+		return runParallel(ctx, o, nil)
+	}
+	suite, reporter := ginkgo.GinkgoConfiguration()
+	configure(&suite, o.Seed)
+	setup := o.setup(o.Candidate, o.Sink, o.RunID, o.Version)
+	setup.Context, setup.Requests = ctx, o.Requests
+	check.RunConfigured(&harness{}, setup, suite, reporter)
+	return nil
 }
 
 // Bounds on what happens after a run was ended: workers that are not through with cleaning up end, and then Run returns, whatever else goes on. What they
@@ -283,6 +299,7 @@ type settings struct {
 	RunID     string    `json:"runID"`
 	Version   string    `json:"version"`
 	Outlives  bool      `json:"outlives,omitempty"`
+	Again     []string  `json:"again,omitempty"` // names of checks, see check.Setup
 }
 
 func decodeEvent(raw json.RawMessage, sink check.Sink) {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"slices"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -58,6 +59,10 @@ func Work() int {
 	}
 	setup := s.Selection.setup(client, sink, s.RunID, s.Version)
 	setup.Context = ctx
+	if setup.Again = s.Again; s.Again != nil {
+		selects := setup.Select
+		setup.Select = func(d check.Declaration) bool { return slices.Contains(s.Again, d.Name) && selects(d) }
+	}
 	if !check.RunConfigured(&harness{}, setup, suite, reporter) {
 		return 1
 	}
