@@ -285,6 +285,7 @@ const (
 	APILabelSyntax             ID = "api-label-syntax"
 	APIAnnotationSyntax        ID = "api-annotation-syntax"
 	APIAnnotationsSize         ID = "api-annotations-size"
+	APIOwnerOneController      ID = "api-owner-one-controller"
 	APINameLabel               ID = "api-name-label"
 	APINameLeadingDigit        ID = "api-name-leading-digit"
 	APIStaleUpdate             ID = "api-stale-update"

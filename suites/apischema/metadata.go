@@ -174,6 +174,25 @@ var _ = ginkgo.Describe("the metadata", func() {
 			Expect(cp.Create(ctx, check.Service("large", annotated(limit)))).To(check.BeAccepted(), "all of it")
 		})
 
+	check.It(spec.APIOwnerOneController, "has one managing controller at most",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			// Owners exist: a cluster deletes what belongs to nothing.
+			owners := []*corev1.Service{cp.Arrange(ctx, check.Service("a")), cp.Arrange(ctx, check.Service("b"))}
+			owned := func(controllers ...bool) check.ServiceOption {
+				return check.With(func(s *corev1.Service) {
+					for i, controller := range controllers {
+						s.OwnerReferences = append(s.OwnerReferences, metav1.OwnerReference{
+							APIVersion: "v1", Kind: "Service", Name: owners[i].Name, UID: owners[i].UID, Controller: &controller,
+						})
+					}
+				})
+			}
+			Expect(cp.Create(ctx, check.Service("owned", owned(true, true)))).To(check.BeInvalid("metadata.ownerReferences"), "two controllers")
+			objectAbsent(ctx, cp, "owned")
+			Expect(cp.Create(ctx, check.Service("owned", owned(true, false)))).To(check.BeAccepted(), "one controller and another owner")
+			Expect(cp.Update(ctx, check.Service("owned", owned(true, true)))).To(check.BeInvalid("metadata.ownerReferences"), "in an update")
+		})
+
 	check.It(spec.APIFinalizerQualified, "has finalizers with a domain",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			for _, finalizer := range []string{"unqualified", "example.com/with space", "/"} {

@@ -24,6 +24,7 @@ var (
 	AnnotationsUnchecked  = New("annotations-unchecked", "annotations may have any key", spec.APIAnnotationSyntax)
 	AnnotationsUnlimited  = New("annotations-unlimited", "annotations may be of any size", spec.APIAnnotationsSize)
 	AnnotationsShort      = New("annotations-short", "annotations have at most 64 KiB", spec.APIAnnotationsSize)
+	OwnersUnchecked       = New("owners-unchecked", "a Service may have several managing controllers", spec.APIOwnerOneController)
 	LabelsUnchecked       = New("labels-unchecked", "labels may have any syntax", spec.APILabelSyntax)
 
 	NameShort            = New("name-short", "a name has at most 24 characters", spec.APINameLabel)

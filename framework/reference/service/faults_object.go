@@ -48,6 +48,7 @@ var objectFaults = []wrong{
 			return nil
 		})
 	}},
+	{fault.OwnersUnchecked, metadataJudgedAs(func(m *metav1.ObjectMeta) { m.OwnerReferences = nil })},
 	{fault.FinalizersUnqualified, func(b *book) { at(b.createChecks, finalizersQualified).Off() }},
 
 	{fault.TopologyMismatchAccepted, func(b *book) { at(b.checks, topologyAnnotationsAgree).Off() }},

@@ -23,13 +23,13 @@ var (
 
 	metadataValid = rule.New("metadata-valid", func(r *Rules, svc, _ *corev1.Service) field.ErrorList {
 		return apivalidation.ValidateObjectMeta(&svc.ObjectMeta, true, r.nameSyntax.Do(r), metadataPath)
-	}, spec.APINameRequired, spec.APINameLabel, spec.APILabelSyntax, spec.APIAnnotationSyntax, spec.APIAnnotationsSize)
+	}, spec.APINameRequired, spec.APINameLabel, spec.APILabelSyntax, spec.APIAnnotationSyntax, spec.APIAnnotationsSize, spec.APIOwnerOneController)
 
 	// What identifies an object does not change, and the rest is valid metadata.
 	metadataUpdateValid = rule.New("metadata-update-valid", func(_ *Rules, svc, old *corev1.Service) field.ErrorList {
 		errs := apivalidation.ValidateObjectMetaUpdate(&svc.ObjectMeta, &old.ObjectMeta, metadataPath)
 		return append(errs, apivalidation.ValidateFinalizers(svc.Finalizers, metadataPath.Child("finalizers"))...)
-	}, spec.APIUidImmutable, spec.APILabelSyntax, spec.APIAnnotationSyntax, spec.APIAnnotationsSize)
+	}, spec.APIUidImmutable, spec.APILabelSyntax, spec.APIAnnotationSyntax, spec.APIAnnotationsSize, spec.APIOwnerOneController)
 
 	finalizersQualified       = rule.New("finalizers-qualified", validateFinalizers, spec.APIFinalizerQualified)
 	updateFinalizersQualified = rule.New("finalizers-of-an-update-qualified", validateFinalizers, spec.APIFinalizerQualified)

@@ -17,4 +17,4 @@ else
 fi
 # No check takes the power away, so SQLite need not wait for the disk.
 exec bin/conformance "${judge[@]}" --tier lab \
-  --etcd-command 'kine --listen-address={endpoint} --metrics-bind-address=0 "--endpoint=sqlite://{data}/state.db?_journal=WAL&cache=shared&_busy_timeout=30000&_txlock=immediate&_synchronous=OFF"' "$@"
+  --etcd-command 'kine --listen-address={endpoint} --metrics-bind-address=0 --datastore-max-open-connections=4 "--endpoint=sqlite://{data}/state.db?_journal=WAL&cache=shared&_busy_timeout=30000&_txlock=immediate&_synchronous=OFF"' "$@"
