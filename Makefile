@@ -62,9 +62,10 @@ readers: build
 	hack/readers.sh $(REPORT_DIR)/readers
 
 ## candidates-kine: judge the API server on kine and SQLite (needs a C compiler)
-# It runs allocation and apischema, and fails on any other deviation than on etcd.
+# It runs allocation and apischema with KINE_FLAGS, and fails on any other deviation than on etcd.
+KINE_FLAGS ?=
 candidates-kine:
-	REPORT_DIR=$(REPORT_DIR)/candidates hack/candidates/kine-sqlite/run.sh
+	REPORT_DIR=$(REPORT_DIR)/candidates hack/candidates/kine-sqlite/run.sh $(KINE_FLAGS)
 
 ## kind: judge a kind cluster for each of SERVICE_CIDRS (needs Docker)
 # It runs all suites on nodes of NODE_IMAGE, or of kind's own image.

@@ -144,7 +144,7 @@ func withoutKeys(m map[string]string, keys []string) map[string]string {
 }
 
 // refusedByAdmission reports whether a 403 is that of an admission plugin: one of authorization names the user and says what he cannot do.
-func refusedByAdmission(a Answer) bool {
+func refusedByAdmission(a Response) bool {
 	return a.Code == http.StatusForbidden && a.Status != nil && a.Status.Reason == metav1.StatusReasonForbidden &&
 		strings.Contains(a.message(), "is forbidden: ") && !strings.Contains(a.message(), `is forbidden: User "`)
 }

@@ -37,7 +37,7 @@ func BandsOf(cidr netip.Prefix) Bands {
 		return b
 	}
 	if cidr.Addr().Is4() {
-		b.Broadcast = Add(cidr.Addr(), new(big.Int).Sub(size, big.NewInt(1)))
+		b.Broadcast = AddressPlus(cidr.Addr(), new(big.Int).Sub(size, big.NewInt(1)))
 	}
 	if size.Cmp(big.NewInt(16)) > 0 {
 		b.Offset = 256
@@ -46,8 +46,8 @@ func BandsOf(cidr netip.Prefix) Bands {
 		}
 	}
 	b.First = cidr.Addr().Next()
-	b.Last = Add(cidr.Addr(), b.Usable)
-	b.DynamicFirst = Add(b.First, big.NewInt(int64(b.Offset)))
+	b.Last = AddressPlus(cidr.Addr(), b.Usable)
+	b.DynamicFirst = AddressPlus(b.First, big.NewInt(int64(b.Offset)))
 	if b.Offset > 0 {
 		b.StaticLast = b.DynamicFirst.Prev()
 	}
@@ -69,8 +69,8 @@ func (b *Bands) InDynamic(addr netip.Addr) bool {
 	return b.First.IsValid() && addr.Compare(b.DynamicFirst) >= 0 && addr.Compare(b.Last) <= 0
 }
 
-// Add returns the address n after addr. It must not leave the address family.
-func Add(addr netip.Addr, n *big.Int) netip.Addr {
+// AddressPlus returns the address n after addr. It must not leave the address family.
+func AddressPlus(addr netip.Addr, n *big.Int) netip.Addr {
 	sum := new(big.Int).Add(new(big.Int).SetBytes(addr.AsSlice()), n)
 	buf := sum.FillBytes(make([]byte, addr.BitLen()/8))
 	out, _ := netip.AddrFromSlice(buf)

@@ -50,7 +50,7 @@ func TestBandsPartitionTheRange(t *testing.T) {
 			return
 		}
 		n := new(big.Int).Add(b.Usable, big.NewInt(2)).Uint64()
-		addr := Add(base, new(big.Int).SetUint64(rapid.Uint64Range(0, min(n, 1<<40)).Draw(t, "n")%max(n, 1)))
+		addr := AddressPlus(base, new(big.Int).SetUint64(rapid.Uint64Range(0, min(n, 1<<40)).Draw(t, "n")%max(n, 1)))
 		inside := cidr.Contains(addr) && addr != b.Network && addr != b.Broadcast
 		if static, dynamic := b.InStatic(addr), b.InDynamic(addr); static && dynamic || (static || dynamic) != inside {
 			t.Fatalf("%s in %s: static %v, dynamic %v, usable %v", addr, cidr, static, dynamic, inside)

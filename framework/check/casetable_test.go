@@ -16,7 +16,7 @@ func TestATableOfCasesMarksWhatIsUnmet(t *testing.T) {
 	cases := []Case{
 		{From: Host("node-0"), To: vip, Want: AnsweredBy(podNamed("a"))},
 		{From: Outside("node-1"), To: netip.MustParseAddrPort("203.0.113.1:30080"), Protocol: corev1.ProtocolUDP, Want: Dropped()},
-		{From: From(podNamed("client")), To: vip, Path: "/healthz", SourcePort: 40000, Want: Status(200)},
+		{From: FromPod(podNamed("client")), To: vip, Path: "/healthz", SourcePort: 40000, Want: HTTPStatus(200)},
 	}
 	outcomes := [][]candidate.Outcome{{by("a")}, {by("b")}, {httpCode(503)}}
 	want := strings.Join([]string{
@@ -49,8 +49,8 @@ func TestATableOfCasesFoldsWhatFaredAlike(t *testing.T) {
 	for _, to := range []string{"198.19.0.1:80", "198.19.0.2:80"} {
 		add(Outside("node-1"), to, met(candidate.Dropped))
 		add(Outside("node-2"), to, met(candidate.Dropped))
-		add(From(podNamed("x")), to, met(candidate.Dropped))
-		add(From(podNamed("y")), to, met(candidate.Dropped))
+		add(FromPod(podNamed("x")), to, met(candidate.Dropped))
+		add(FromPod(podNamed("y")), to, met(candidate.Dropped))
 		add(Host("node-1"), to, met(candidate.Refused)) // fared otherwise
 	}
 	for i := range 5 {

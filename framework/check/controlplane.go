@@ -31,8 +31,8 @@ import (
 )
 
 // ControlPlane is what a check sees of the control plane under test: its ranges, a namespace of its own, and the API. The
-// request methods (Create, Get, Patch …) return the server's Answer, be it success or refusal, and abort the check as
-// unknown when there is no answer. All methods are safe for concurrent use.
+// request methods (Create, Get, Patch …) return the server's Response, be it success or refusal, and abort the check as
+// unknown when there is no response. All methods are safe for concurrent use.
 type ControlPlane struct {
 	lease     candidate.ControlPlane
 	config    *rest.Config
@@ -249,7 +249,7 @@ func (cp *ControlPlane) removeNamespace(ctx context.Context, ns string) error {
 	return err
 }
 
-// transient reports whether another time may be better: there was no answer, or one of a server that has too much to do or is out of order.
+// transient reports whether another time may be better: there was no response, or one of a server that has too much to do or is out of order.
 func transient(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || candidate.GaveUp(err)
@@ -260,7 +260,7 @@ func transient(err error) bool {
 const deletePage, leastDeletePage = 500, 500 / 4 / 4 / 4
 
 // deleteServices deletes all Services of a namespace, and lets those go that a check gave a finalizer and, having failed, did
-// not take it away from. The answers to the deletions name them, which saves a list: a consistent one takes 100 ms.
+// not take it away from. The responses to the deletions name them, which saves a list: a consistent one takes 100 ms.
 // A server that is too slow for a page is asked for a smaller one.
 func (cp *ControlPlane) deleteServices(ctx context.Context, ns string) error {
 	page := deletePage
@@ -278,9 +278,9 @@ func (cp *ControlPlane) deleteServices(ctx context.Context, ns string) error {
 // deletePageOfServices returns how many Services it deleted.
 func (cp *ControlPlane) deletePageOfServices(ctx context.Context, ns string, page int) (int, error) {
 	result := cp.core.RESTClient().Delete().Namespace(ns).Resource("services").Param("limit", strconv.Itoa(page)).Do(ctx)
-	if answer, err := result.Raw(); err == nil && !bytes.Contains(answer, []byte("finalizers")) {
+	if response, err := result.Raw(); err == nil && !bytes.Contains(response, []byte("finalizers")) {
 		var deleted struct{ Items []json.RawMessage } // they need not be decoded further
-		err := json.Unmarshal(answer, &deleted)
+		err := json.Unmarshal(response, &deleted)
 		return len(deleted.Items), err
 	}
 	var deleted corev1.ServiceList

@@ -5,6 +5,7 @@ package check
 import (
 	"context"
 	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
 	"path/filepath"
 	"reflect"
@@ -267,11 +268,9 @@ const leaseTimeout = 30 * time.Minute
 
 // seeded returns a source of random numbers that depends only on the run's seed and the text.
 func seeded(text string) *rand.Rand {
-	var h uint64 = 14695981039346656037
-	for _, b := range []byte(text) {
-		h = (h ^ uint64(b)) * 1099511628211
-	}
-	return rand.New(rand.NewPCG(uint64(ginkgo.GinkgoRandomSeed()), h))
+	hash := fnv.New64a()
+	hash.Write([]byte(text))
+	return rand.New(rand.NewPCG(uint64(ginkgo.GinkgoRandomSeed()), hash.Sum64()))
 }
 
 func userAgent(name string) string {

@@ -225,7 +225,7 @@ func fewLost(c *Case, outcomes []candidate.Outcome) bool {
 // refusalsWithheld reports whether datagrams that are to be refused were, or met silence: a kernel tells a peer of errors about once a second (icmp_ratelimit of
 // Linux), so that some of several refusals look like silence. Who drops them does so for longer than that.
 func refusalsWithheld(c *Case, outcomes []candidate.Outcome) bool {
-	return c.Want.Refusal && c.Protocol == corev1.ProtocolUDP && every(outcomes, func(o candidate.Outcome) bool {
+	return c.Want.ConnectionRefused && c.Protocol == corev1.ProtocolUDP && every(outcomes, func(o candidate.Outcome) bool {
 		return o.Result == candidate.Refused || o.Result == candidate.Dropped
 	})
 }
@@ -443,7 +443,7 @@ func controlAddress(pod candidate.Pod, like netip.Addr) netip.AddrPort {
 	if like.Is6() {
 		family = corev1.IPv6Protocol
 	}
-	a := Address(pod.Addresses, family)
+	a := AddressOf(pod.Addresses, family)
 	if !a.IsValid() {
 		Abort("no control: pod %s has no address of family %s", pod.Name, family)
 	}

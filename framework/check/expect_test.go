@@ -320,7 +320,7 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	}, judged{verdict: Unknown, reason: "negative control: somebody answers the client in the host of node-0 at 10.1.0.1:9"})
 	it("that is silent and unmet is no violation for a client that reaches nothing", func(ctx context.Context, net *Network) {
 		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Dropped) }
-		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: ConnectionRefused()})
 	}, judged{verdict: Unknown, reason: "positive control: "})
 	noWay := func(refused candidate.Result) func(candidate.Probe, int) candidate.Outcome {
 		return func(p candidate.Probe, _ int) candidate.Outcome {
@@ -336,7 +336,7 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	}
 	it("to be refused is met by the ICMP error of a network that leaves others without answer", func(ctx context.Context, net *Network) {
 		script.shots = noWay(candidate.Dropped)
-		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: ConnectionRefused()})
 	}, judged{verdict: Conformant})
 	it("to be refused is met by another ICMP error than the network has for everybody", func(ctx context.Context, net *Network) {
 		script.shots = func(p candidate.Probe, shot int) candidate.Outcome {
@@ -346,11 +346,11 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 			}
 			return o
 		}
-		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Refused()})
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: ConnectionRefused()})
 	}, judged{verdict: Conformant})
 	it("to be refused is not met by what the network says of everybody", func(ctx context.Context, net *Network) {
 		script.shots = noWay(candidate.Unreachable)
-		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: Both(Refused(), Unanswered())})
+		net.Expect(ctx, "nothing", Case{From: Host("node-0"), To: vip, Want: AllOf(ConnectionRefused(), Unanswered())})
 	}, judged{verdict: NonConformant, message: []string{"2× unreachable, as nobody is"}})
 	it("is undecided for a pod that does not reach another by the protocol either", func(ctx context.Context, net *Network) {
 		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
@@ -403,7 +403,7 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 			return met(candidate.Refused)
 		}
 	}
-	refused := Case{From: Host("node-0"), To: vip, Protocol: corev1.ProtocolUDP, Want: Refused()}
+	refused := Case{From: Host("node-0"), To: vip, Protocol: corev1.ProtocolUDP, Want: ConnectionRefused()}
 	it("to be refused is met by a kernel that tells a peer once a second", func(ctx context.Context, net *Network) {
 		script.shots = withheld(false)
 		net.Expect(ctx, "nothing", refused)
@@ -536,11 +536,11 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 	}, judged{verdict: NonConformant, message: []string{"that"}})
 	it("is undecided by a typed client that got no answer", func(ctx context.Context, net *Network) {
 		_, err := net.Client().CoreV1().Pods("stuck").List(ctx, metav1.ListOptions{})
-		gomega.Expect(Answered(err)).NotTo(gomega.HaveOccurred())
+		gomega.Expect(Responded(err)).NotTo(gomega.HaveOccurred())
 	}, judged{verdict: Unknown, reason: "etcdserver: request timed out"})
 	it("is violated by what a typed client was answered", func(ctx context.Context, net *Network) {
 		_, err := net.Client().CoreV1().Pods("denied").List(ctx, metav1.ListOptions{})
-		gomega.Expect(Answered(err)).NotTo(gomega.HaveOccurred())
+		gomega.Expect(Responded(err)).NotTo(gomega.HaveOccurred())
 	}, judged{verdict: NonConformant, message: []string{"denied the request"}})
 	it("is decided by a backend's answer, whatever it is", func(ctx context.Context, net *Network) {
 		gomega.Expect(net.Do(ctx, http.MethodGet, "/api/v1/namespaces/own/proxy/busy", "", nil).Code).To(gomega.Equal(http.StatusServiceUnavailable))

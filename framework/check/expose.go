@@ -120,7 +120,7 @@ func (n *Network) end(ctx context.Context, method, name, contentType string, bod
 
 // insist is Do of what a check needs to come to its subject: where the server gives it up, it is sent again. The server may then have carried it out before, see
 // candidate.Insist.
-func (n *Network) insist(ctx context.Context, method, path, contentType string, body []byte) (a Answer, again bool) {
+func (n *Network) insist(ctx context.Context, method, path, contentType string, body []byte) (a Response, again bool) {
 	ginkgo.GinkgoHelper()
 	Must(candidate.Insist(ctx, func(repeated bool) (err error) {
 		again = repeated
@@ -131,7 +131,7 @@ func (n *Network) insist(ctx context.Context, method, path, contentType string, 
 }
 
 // arranged returns the answer to a request that a check needs to come to its subject.
-func arranged(a Answer) Answer {
+func arranged(a Response) Response {
 	ginkgo.GinkgoHelper()
 	if !a.Accepted() {
 		Abort("the arrangement of the check was not accepted: %s", a)

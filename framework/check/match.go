@@ -29,29 +29,31 @@ func (m *matcher) NegatedFailureMessage(any) string {
 	return "expected not " + m.wanted + "\nobserved " + m.seen
 }
 
-func onAnswer(wanted string, meets func(Answer) bool) types.GomegaMatcher {
+func onResponse(wanted string, meets func(Response) bool) types.GomegaMatcher {
 	return &matcher{wanted: wanted, meets: func(actual any) (bool, string, error) {
-		a, ok := actual.(Answer)
+		a, ok := actual.(Response)
 		if !ok {
-			return false, "", fmt.Errorf("the demand is on a check.Answer, not on a %T", actual)
+			return false, "", fmt.Errorf("the demand is on a check.Response, not on a %T", actual)
 		}
 		return meets(a), a.String(), nil
 	}}
 }
 
 // BeAccepted demands that the request succeeded.
-func BeAccepted() types.GomegaMatcher { return onAnswer("the request to be accepted", Answer.Accepted) }
+func BeAccepted() types.GomegaMatcher {
+	return onResponse("the request to be accepted", Response.Accepted)
+}
 
 // BeRefused demands that the server refused the request as the client's fault: a code from 400 to 499 with a Status.
 func BeRefused() types.GomegaMatcher {
-	return onAnswer("the request to be refused (4xx)", func(a Answer) bool {
+	return onResponse("the request to be refused (4xx)", func(a Response) bool {
 		return a.Code >= 400 && a.Code < 500 && a.Status != nil
 	})
 }
 
 // BeRefusedWith demands a refusal with exactly this code and reason.
 func BeRefusedWith(code int, reason metav1.StatusReason) types.GomegaMatcher {
-	return onAnswer(fmt.Sprintf("the request to be refused with %d %s", code, reason), func(a Answer) bool {
+	return onResponse(fmt.Sprintf("the request to be refused with %d %s", code, reason), func(a Response) bool {
 		return a.Code == code && a.Status != nil && a.Status.Reason == reason
 	})
 }
@@ -63,21 +65,21 @@ func BeInvalid(fields ...string) types.GomegaMatcher {
 	if len(fields) > 0 {
 		wanted += " at " + strings.Join(fields, " or ")
 	}
-	return onAnswer(wanted, func(a Answer) bool {
+	return onResponse(wanted, func(a Response) bool {
 		return a.Code == http.StatusUnprocessableEntity && a.Status != nil && a.Status.Reason == metav1.StatusReasonInvalid &&
 			(len(fields) == 0 || slices.ContainsFunc(a.Fields(), func(f string) bool { return slices.Contains(fields, f) }))
 	})
 }
 
-// BeExhausted demands the answer of a server whose range is full: a refusal (4xx or 500 InternalError) that is a Status.
+// BeExhausted demands the response of a server whose range is full: a refusal (4xx or 500 InternalError) that is a Status.
 func BeExhausted() types.GomegaMatcher {
-	return onAnswer("the request to be refused because the range is full", func(a Answer) bool {
+	return onResponse("the request to be refused because the range is full", func(a Response) bool {
 		return a.Code >= 400 && a.Code <= 500 && a.Status != nil && a.Status.Status == metav1.StatusFailure
 	})
 }
 
 // Fields are the fields that a refusal names as causes.
-func (a Answer) Fields() []string {
+func (a Response) Fields() []string {
 	var fields []string
 	if a.Status != nil && a.Status.Details != nil {
 		for _, c := range a.Status.Details.Causes {
@@ -89,7 +91,7 @@ func (a Answer) Fields() []string {
 
 // Warn demands a Warning header that contains the text.
 func Warn(text string) types.GomegaMatcher {
-	return onAnswer(fmt.Sprintf("a warning with %q", text), func(a Answer) bool {
+	return onResponse(fmt.Sprintf("a warning with %q", text), func(a Response) bool {
 		return slices.ContainsFunc(a.Warnings, func(w string) bool { return strings.Contains(w, text) })
 	})
 }

@@ -35,7 +35,7 @@ func TestFailuresSayWhatWasExpectedAndObserved(t *testing.T) {
 			g.Eventually(context.Background(), func(g gomega.Gomega) { g.Expect(3).To(gomega.Equal(4), "the count") }).
 				WithTimeout(time.Millisecond).Should(gomega.Succeed(), "the Service is served within 30s")
 		}, "the Service is served within 30s (at check/message_test.go:35):\nthe count\nexpected 4\nobserved 3"},
-		{func() { g.Expect(Answer{Code: 200}).To(BeRefused()) }, BeRefused().FailureMessage(nil) + Answer{Code: 200}.String()},
+		{func() { g.Expect(Response{Code: 200}).To(BeRefused()) }, BeRefused().FailureMessage(nil) + Response{Code: 200}.String()},
 	} {
 		if c.demand(); got != c.want {
 			t.Errorf("got\n%s\nwant\n%s", got, c.want)

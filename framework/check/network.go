@@ -82,8 +82,8 @@ func (n *Network) Has(c spec.Capability) bool { return n.what.Has(c) }
 // Declared is what the implementation declares of itself; empty if it does not.
 func (n *Network) Declared(d spec.Declarable) string { return n.what.Declarations[d] }
 
-// Address returns the first address of the family; it is invalid if there is none.
-func Address(addresses []netip.Addr, family corev1.IPFamily) netip.Addr {
+// AddressOf returns the first address of the family; it is invalid if there is none.
+func AddressOf(addresses []netip.Addr, family corev1.IPFamily) netip.Addr {
 	for _, a := range addresses {
 		if a.Is4() == (family == corev1.IPv4Protocol) {
 			return a
@@ -103,7 +103,7 @@ func (n *Network) ExternalAddressOf(family corev1.IPFamily) netip.Addr {
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	a := Address(n.addresses, family)
+	a := AddressOf(n.addresses, family)
 	if !a.IsValid() {
 		Abort("the candidate has no further external address of family %s", family)
 	}
@@ -120,8 +120,8 @@ func Outside(gateway string) candidate.Client { return candidate.Client{Gateway:
 // Balanced is a client outside of the cluster whose traffic enters it by the load balancers that the cluster has made.
 func Balanced() candidate.Client { return candidate.Client{Balanced: true} }
 
-// From is a client in a pod.
-func From(pod candidate.Pod) candidate.Client { return candidate.Client{Pod: pod.PodName} }
+// FromPod is a client in a pod.
+func FromPod(pod candidate.Pod) candidate.Client { return candidate.Client{Pod: pod.PodName} }
 
 // Start starts a pod, in the check's namespace, under a name and with ports of its own where it has none.
 func (n *Network) Start(ctx context.Context, pod candidate.Pod) candidate.Pod {
@@ -165,13 +165,13 @@ func (n *Network) Backends(ctx context.Context, app string, nodes ...string) []c
 func (n *Network) ClientPod(ctx context.Context, node string) candidate.Client {
 	ginkgo.GinkgoHelper()
 	if n.shares(node) {
-		return From(n.borrow(ctx, node))
+		return FromPod(n.borrow(ctx, node))
 	}
 	sender := n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("client")}, Node: node})
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	n.senders[sender.PodName] = true
-	return From(sender)
+	return FromPod(sender)
 }
 
 // shares reports whether the node is one that checks share.
@@ -295,8 +295,8 @@ func mustOffer(err error, format string, args ...any) {
 	}
 }
 
-// At is the address and port of a Service's virtual IP of its primary family.
-func At(svc *corev1.Service, port int32) netip.AddrPort {
+// ServiceAddress is the address and port of a Service's virtual IP of its primary family.
+func ServiceAddress(svc *corev1.Service, port int32) netip.AddrPort {
 	ginkgo.GinkgoHelper()
 	a, err := netip.ParseAddr(svc.Spec.ClusterIP)
 	if err != nil {
@@ -309,7 +309,7 @@ func At(svc *corev1.Service, port int32) netip.AddrPort {
 func Endpoint(pod candidate.Pod, family corev1.IPFamily) discoveryv1.Endpoint {
 	ready, node := true, pod.Node
 	return discoveryv1.Endpoint{
-		Addresses: []string{Address(pod.Addresses, family).String()}, NodeName: &node,
+		Addresses: []string{AddressOf(pod.Addresses, family).String()}, NodeName: &node,
 		Conditions: discoveryv1.EndpointConditions{Ready: &ready, Serving: &ready},
 	}
 }

@@ -22,7 +22,7 @@ func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 	from, share := setup.Beside.Share(band)
 	mine := shareOfProcess(from, share, max(1, suite.ParallelTotal), max(1, suite.ParallelProcess))
 	var free, tried []int32
-	var refusal Answer
+	var refusal Response
 	for _, i := range cp.Rand().Perm(band) {
 		if len(free) == n {
 			break

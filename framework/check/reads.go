@@ -24,17 +24,17 @@ var readRetries = wait.Backoff{Duration: retryPause, Factor: 2, Steps: 4}
 // readsGivenUp counts the reads that were sent again: the time until then was not the candidate's to follow a change in, see Converge.
 var readsGivenUp atomic.Int64
 
-// RoundTrip implements http.RoundTripper. The last answer is returned as it is.
+// RoundTrip implements http.RoundTripper. The last response is returned as it is.
 func (r reads) RoundTrip(q *http.Request) (*http.Response, error) {
 	pauses := readRetries
 	for {
-		answer, err := r.RoundTripper.RoundTrip(q)
-		gaveUp := candidate.GaveUp(err) || err == nil && NoAnswer(answer.StatusCode, "")
+		response, err := r.RoundTripper.RoundTrip(q)
+		gaveUp := candidate.GaveUp(err) || err == nil && NoResponse(response.StatusCode, "")
 		if !gaveUp || q.Method != http.MethodGet || answersOfBackend(q.URL.Path) || pauses.Steps <= 1 {
-			return answer, err
+			return response, err
 		}
 		if err == nil {
-			answer.Body.Close()
+			response.Body.Close()
 		}
 		readsGivenUp.Add(1)
 		select {
@@ -45,9 +45,9 @@ func (r reads) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 }
 
-// NoAnswer reports whether a code and a message say that there is no answer: of a server that was too slow, of something in front of one that is not there, or of
+// NoResponse reports whether a code and a message say that there is no response: of a server that was too slow, of something in front of one that is not there, or of
 // a kube-apiserver that waited for its storage or itself in vain, for which it has no code.
-func NoAnswer(code int, message string) bool {
+func NoResponse(code int, message string) bool {
 	switch code {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
 		return true
@@ -55,19 +55,19 @@ func NoAnswer(code int, message string) bool {
 	return candidate.TimeoutInside(code, message)
 }
 
-// Answered returns the error of a typed client if it is what an API server answers, and aborts the check if there is no answer.
-func Answered(err error) error {
+// Responded returns the error of a typed client if it is a response of an API server, and aborts the check if there is none.
+func Responded(err error) error {
 	ginkgo.GinkgoHelper()
-	if err != nil && HasNoAnswer(err) {
+	if err != nil && HasNoResponse(err) {
 		Must(err)
 	}
 	return err
 }
 
-// HasNoAnswer reports whether the error of a typed client says that there is no answer.
-func HasNoAnswer(err error) bool {
+// HasNoResponse reports whether the error of a typed client says that there is no response.
+func HasNoResponse(err error) bool {
 	status := apierrors.APIStatus(nil)
-	return !errors.As(err, &status) || NoAnswer(int(status.Status().Code), status.Status().Message)
+	return !errors.As(err, &status) || NoResponse(int(status.Status().Code), status.Status().Message)
 }
 
 // answersOfBackend reports whether what answers at a path is a backend behind the API server, whose codes are its own.

@@ -19,17 +19,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Answer is what the API server said to one request.
-type Answer struct {
+// Response is what the API server says to one request.
+type Response struct {
 	// Code is the HTTP status code.
 	Code int
-	// Service is the object in the answer, when it is a Service.
+	// Service is the object in the response, when it is a Service.
 	Service *corev1.Service
 	// Status is the refusal, when there is one.
 	Status *metav1.Status
 	// Warnings are the texts of the Warning headers.
 	Warnings []string
-	// Header and Body are the raw answer.
+	// Header and Body are the raw response.
 	Header http.Header
 	Body   []byte
 	// Request describes the request in one line.
@@ -37,10 +37,10 @@ type Answer struct {
 }
 
 // Accepted reports whether the request succeeded.
-func (a Answer) Accepted() bool { return a.Code >= 200 && a.Code < 300 }
+func (a Response) Accepted() bool { return a.Code >= 200 && a.Code < 300 }
 
-// String describes the answer in one line, for failure messages.
-func (a Answer) String() string {
+// String describes the response in one line, for failure messages.
+func (a Response) String() string {
 	switch {
 	case a.Status != nil && a.Status.Status == metav1.StatusFailure:
 		return fmt.Sprintf("%s: %d %s: %s", a.Request, a.Code, a.Status.Reason, a.Status.Message)
@@ -52,7 +52,7 @@ func (a Answer) String() string {
 }
 
 // message is that of a refusal.
-func (a Answer) message() string {
+func (a Response) message() string {
 	if a.Status == nil {
 		return ""
 	}
@@ -87,55 +87,55 @@ func (cp *ControlPlane) Path(name string) string {
 }
 
 // Create creates the Service, in the check's namespace unless it names one.
-func (cp *ControlPlane) Create(ctx context.Context, svc *corev1.Service, options ...RequestOption) Answer {
+func (cp *ControlPlane) Create(ctx context.Context, svc *corev1.Service, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
 	return cp.Do(ctx, http.MethodPost, cp.servicePath(svc), "application/json", encode(svc), options...)
 }
 
 // Update replaces the Service (PUT).
-func (cp *ControlPlane) Update(ctx context.Context, svc *corev1.Service, options ...RequestOption) Answer {
+func (cp *ControlPlane) Update(ctx context.Context, svc *corev1.Service, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
 	return cp.Do(ctx, http.MethodPut, cp.servicePath(svc)+"/"+svc.Name, "application/json", encode(svc), options...)
 }
 
 // UpdateStatus replaces the status of the Service (PUT on the status subresource).
-func (cp *ControlPlane) UpdateStatus(ctx context.Context, svc *corev1.Service, options ...RequestOption) Answer {
+func (cp *ControlPlane) UpdateStatus(ctx context.Context, svc *corev1.Service, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
 	return cp.Do(ctx, http.MethodPut, cp.servicePath(svc)+"/"+svc.Name+"/status", "application/json", encode(svc), options...)
 }
 
 // Patch patches a Service of the check's namespace. body is sent as it stands.
-func (cp *ControlPlane) Patch(ctx context.Context, name string, kind types.PatchType, body string, options ...RequestOption) Answer {
+func (cp *ControlPlane) Patch(ctx context.Context, name string, kind types.PatchType, body string, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
 	return cp.Do(ctx, http.MethodPatch, cp.Path(name), string(kind), []byte(body), options...)
 }
 
 // MergePatch applies a JSON merge patch (RFC 7386).
-func (cp *ControlPlane) MergePatch(ctx context.Context, name, body string, options ...RequestOption) Answer {
+func (cp *ControlPlane) MergePatch(ctx context.Context, name, body string, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
 	return cp.Patch(ctx, name, types.MergePatchType, body, options...)
 }
 
 // PatchStatus applies a JSON merge patch to the status subresource.
-func (cp *ControlPlane) PatchStatus(ctx context.Context, name, body string, options ...RequestOption) Answer {
+func (cp *ControlPlane) PatchStatus(ctx context.Context, name, body string, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
 	return cp.Do(ctx, http.MethodPatch, cp.Path(name)+"/status", string(types.MergePatchType), []byte(body), options...)
 }
 
 // Apply applies a configuration (YAML or JSON) for a field manager (server-side apply).
-func (cp *ControlPlane) Apply(ctx context.Context, manager, name, body string, options ...RequestOption) Answer {
+func (cp *ControlPlane) Apply(ctx context.Context, manager, name, body string, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
 	return cp.Patch(ctx, name, types.ApplyPatchType, body, append(options, Query("fieldManager", manager))...)
 }
 
 // Get reads a Service of the check's namespace.
-func (cp *ControlPlane) Get(ctx context.Context, name string) Answer {
+func (cp *ControlPlane) Get(ctx context.Context, name string) Response {
 	ginkgo.GinkgoHelper()
 	return cp.Do(ctx, http.MethodGet, cp.Path(name), "", nil)
 }
 
 // Delete deletes a Service of the check's namespace.
-func (cp *ControlPlane) Delete(ctx context.Context, name string, options ...RequestOption) Answer {
+func (cp *ControlPlane) Delete(ctx context.Context, name string, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
 	return cp.Do(ctx, http.MethodDelete, cp.Path(name), "", nil, options...)
 }
@@ -164,18 +164,18 @@ func (cp *ControlPlane) Arrange(ctx context.Context, svc *corev1.Service) *corev
 	return a.Service
 }
 
-// Do sends any request and returns any answer of a server in order that knows the client and his rights; path begins with "/". Overload is waited out, and reads are
+// Do sends any request and returns any response of a server in order that knows the client and his rights; path begins with "/". Overload is waited out, and reads are
 // sent again where they were given up. The check is unknown if the server cannot be reached or cannot answer, and if others than the API server refuse. Use it for
 // malformed requests and other resources.
-func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Answer {
+func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
 	a, err := cp.ask(ctx, method, path, contentType, body, options...)
 	Must(err)
 	return a
 }
 
-// ask is Do whose error says that there is no answer.
-func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) (Answer, error) {
+// ask is Do whose error says that there is no response.
+func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) (Response, error) {
 	ginkgo.GinkgoHelper()
 	if cp.careful && makesLoadBalancer(body, options) {
 		ginkgo.Skip("it would have the cluster make a load balancer, which others could feel and somebody pays for: --allow-disruptive lets it")
@@ -189,7 +189,7 @@ func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType strin
 			return a, fmt.Errorf("%s %s: %w", method, path, err)
 		}
 		// Whoever may not do this learns nothing of the candidate. A refusal of the object itself has causes.
-		if a.Code == http.StatusForbidden && !NoAnswer(a.Code, a.message()) && (a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0) {
+		if a.Code == http.StatusForbidden && !NoResponse(a.Code, a.message()) && (a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0) {
 			if !refusedByAdmission(a) {
 				Abort("%s (fixtures/rbac.yaml has the rights that a run needs)", a)
 			}
@@ -213,27 +213,27 @@ func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType strin
 			case <-time.After(pause):
 			}
 			continue
-		case NoAnswer(a.Code, a.message()), a.Code == http.StatusUnauthorized:
-			return a, unanswered{a}
+		case NoResponse(a.Code, a.message()), a.Code == http.StatusUnauthorized:
+			return a, withoutResponse{a}
 		}
 		return a, nil
 	}
 }
 
-// unanswered is the error of a request that a server, or what is in front of it, has no answer to; candidate.GaveUp tells by the code whether another time may be better.
-type unanswered struct{ Answer }
+// withoutResponse is the error of a request that a server, or what is in front of it, has no response to; candidate.GaveUp tells by the code whether another time may be better.
+type withoutResponse struct{ Response }
 
 // Error describes the request and the code.
-func (u unanswered) Error() string { return u.String() }
+func (w withoutResponse) Error() string { return w.String() }
 
 // Status implements apierrors.APIStatus, also for what is no API server.
-func (u unanswered) Status() metav1.Status {
-	return metav1.Status{Code: int32(u.Code), Message: u.message()}
+func (w withoutResponse) Status() metav1.Status {
+	return metav1.Status{Code: int32(w.Code), Message: w.message()}
 }
 
 // refusedByPolicy reports whether an admission webhook or a ValidatingAdmissionPolicy refused a request, or a webhook was not there to be asked. Their codes are
 // those of other refusals; the texts are kube-apiserver's own.
-func refusedByPolicy(a Answer) bool {
+func refusedByPolicy(a Response) bool {
 	for _, text := range []string{`admission webhook "`, `failed calling webhook "`, "ValidatingAdmissionPolicy '"} {
 		if strings.Contains(a.message(), text) {
 			return true
@@ -252,7 +252,7 @@ func makesLoadBalancer(body []byte, options []RequestOption) bool {
 	return bytes.Contains(body, []byte(corev1.ServiceTypeLoadBalancer)) && !bytes.Contains(body, []byte("loadBalancerClass")) && query.Get("dryRun") == ""
 }
 
-func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType string, body []byte, options []RequestOption) (Answer, error) {
+func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType string, body []byte, options []RequestOption) (Response, error) {
 	query := url.Values{}
 	for _, o := range options {
 		o(query)
@@ -264,7 +264,7 @@ func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType
 	cp.journal.add(entry{server: cp.server, method: method, target: target, contentType: contentType, body: body})
 	request, err := http.NewRequestWithContext(ctx, method, cp.base+target, bytes.NewReader(body))
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	request.Header.Set("Accept", "application/json")
 	request.Header.Set("User-Agent", cp.agent)
@@ -276,12 +276,12 @@ func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType
 		if cause := context.Cause(ctx); cause != nil {
 			err = errors.Join(cause, err)
 		}
-		return Answer{}, err
+		return Response{}, err
 	}
 	defer response.Body.Close()
-	a := Answer{Code: response.StatusCode, Header: response.Header, Request: method + " " + target}
+	a := Response{Code: response.StatusCode, Header: response.Header, Request: method + " " + target}
 	if a.Body, err = io.ReadAll(response.Body); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	for _, w := range response.Header.Values("Warning") {
 		a.Warnings = append(a.Warnings, warningText(w))

@@ -22,8 +22,10 @@ func Service(name string, options ...ServiceOption) *corev1.Service {
 	return svc
 }
 
-// In puts the Service into a namespace other than the check's.
-func In(namespace string) ServiceOption { return func(s *corev1.Service) { s.Namespace = namespace } }
+// InNamespace puts the Service into a namespace other than the check's.
+func InNamespace(namespace string) ServiceOption {
+	return func(s *corev1.Service) { s.Namespace = namespace }
+}
 
 // OfType sets spec.type.
 func OfType(t corev1.ServiceType) ServiceOption { return func(s *corev1.Service) { s.Spec.Type = t } }

@@ -31,7 +31,7 @@ func FindSurroundings(ctx context.Context, c candidate.Candidate) (found []candi
 	clients := []struct {
 		kind string
 		from candidate.Client
-	}{{"pods", From(pod)}, {"nodes", Host(node.Name)}, {"clients outside", Outside(node.Name)}}
+	}{{"pods", FromPod(pod)}, {"nodes", Host(node.Name)}, {"clients outside", Outside(node.Name)}}
 	for _, client := range clients {
 		var probes []candidate.Probe
 		var asked []candidate.Surrounding

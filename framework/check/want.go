@@ -23,8 +23,8 @@ type Want struct {
 	Still *Want
 	// Silent demands are met by a prober that reaches nothing; they count only beside controls.
 	Silent bool
-	// Refusal demands are met by Unreachable too, unless that is what the network says of an address that nobody has.
-	Refusal bool
+	// ConnectionRefused demands are met by Unreachable too, unless that is what the network says of an address that nobody has.
+	ConnectionRefused bool
 }
 
 // shotsAgain bounds the shots of a second look that needs few.
@@ -109,9 +109,9 @@ func AlwaysBySame(pods ...candidate.Pod) Want {
 	})
 }
 
-// Refused demands that each shot is refused (TCP reset or ICMP error), not left without an answer, nor to a network that knows no way to the address.
-func Refused() Want {
-	return Want{Text: "refused", Shots: 2, Silent: true, Refusal: true, Met: func(os []candidate.Outcome) bool {
+// ConnectionRefused demands that each shot is refused (TCP reset or ICMP error), not left without an answer, nor to a network that knows no way to the address.
+func ConnectionRefused() Want {
+	return Want{Text: "refused", Shots: 2, Silent: true, ConnectionRefused: true, Met: func(os []candidate.Outcome) bool {
 		return every(os, func(o candidate.Outcome) bool {
 			return o.Result == candidate.Refused || o.Result == candidate.Unreachable
 		})
@@ -165,15 +165,15 @@ func OnPort(port int) Want {
 	}}
 }
 
-// Status demands that each shot, an HTTP GET, is answered with the code.
-func Status(code int) Want {
+// HTTPStatus demands that each shot, an HTTP GET, is answered with the code.
+func HTTPStatus(code int) Want {
 	return Want{Text: fmt.Sprintf("HTTP %d", code), Shots: 1, Met: func(os []candidate.Outcome) bool {
 		return every(os, func(o candidate.Outcome) bool { return o.HTTP != nil && o.HTTP.Code == code })
 	}}
 }
 
-// Both demands all of them of the same shots.
-func Both(wants ...Want) Want {
+// AllOf demands all of them of the same shots.
+func AllOf(wants ...Want) Want {
 	all := Want{Met: func(os []candidate.Outcome) bool {
 		return !slices.ContainsFunc(wants, func(w Want) bool { return !w.Met(os) })
 	}}
@@ -196,7 +196,7 @@ func Both(wants ...Want) Want {
 		texts = append(texts, w.Text)
 		all.Shots = max(all.Shots, w.Shots)
 		all.Silent = all.Silent || w.Silent
-		all.Refusal = all.Refusal || w.Refusal
+		all.ConnectionRefused = all.ConnectionRefused || w.ConnectionRefused
 	}
 	all.Text = strings.Join(texts, "; ")
 	return all
@@ -207,7 +207,7 @@ func Both(wants ...Want) Want {
 func (n *Network) NoEndpoints(declared string) Want {
 	switch declared {
 	case "reject":
-		return Refused()
+		return ConnectionRefused()
 	case "drop":
 		return Dropped()
 	}

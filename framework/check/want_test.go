@@ -91,7 +91,7 @@ func TestEachWantTellsMetFromUnmet(t *testing.T) {
 			[]outcomes{{by("a"), by("a")}, {by("b"), by("b")}},
 			[]outcomes{{by("a"), by("b")}, {by("c"), by("c")}, {by("a"), dropped}, {by("a"), stranger}},
 		}, {
-			Refused(), "refused", true,
+			ConnectionRefused(), "refused", true,
 			[]outcomes{{refused}, {refused, unreachable}},
 			[]outcomes{{dropped}, {refused, dropped}, {by("a")}, {reset}},
 		}, {
@@ -121,9 +121,9 @@ func TestEachWantTellsMetFromUnmet(t *testing.T) {
 			[]outcomes{{by("a"), by("c")}},
 			[]outcomes{{by("a"), onOther}, {by("a"), dropped}, {{Result: candidate.Reset, PodPort: 8080}}},
 		}, {
-			Status(503), "HTTP 503", false, []outcomes{{httpCode(503)}}, []outcomes{{httpCode(200)}, {by("a")}, {httpCode(503), dropped}},
+			HTTPStatus(503), "HTTP 503", false, []outcomes{{httpCode(503)}}, []outcomes{{httpCode(200)}, {by("a")}, {httpCode(503), dropped}},
 		}, {
-			Both(AnsweredBy(a, b, c), NotSeenFrom(two), OnPort(8080)), "answered by a, b, c; answered, not seen from 10.0.0.2; answered on port 8080", false,
+			AllOf(AnsweredBy(a, b, c), NotSeenFrom(two), OnPort(8080)), "answered by a, b, c; answered, not seen from 10.0.0.2; answered on port 8080", false,
 			[]outcomes{{by("a"), by("c")}},
 			[]outcomes{{onOther}, {by("d")}, {dropped}},
 		},
@@ -279,8 +279,8 @@ func TestSecondLookIsSound(t *testing.T) {
 		"evenly":        {Evenly(pods...), pods, []candidate.Outcome{by("p0"), met(candidate.Dropped)}},
 		"same":          {AlwaysBySame(pods...), pods[:1], []candidate.Outcome{by("p0"), by("p1")}},
 		"by":            {AnsweredBy(pods...), pods, []candidate.Outcome{by("other")}},
-		"each on port":  {Both(AnsweredByEach(pods...), OnPort(8080)), pods, []candidate.Outcome{by("other")}},
-		"each and even": {Both(AnsweredByEach(pods...), Evenly(pods...)), pods, []candidate.Outcome{met(candidate.Refused)}},
+		"each on port":  {AllOf(AnsweredByEach(pods...), OnPort(8080)), pods, []candidate.Outcome{by("other")}},
+		"each and even": {AllOf(AnsweredByEach(pods...), Evenly(pods...)), pods, []candidate.Outcome{met(candidate.Refused)}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			still, ok := w.want.again()
@@ -298,7 +298,7 @@ func TestSecondLookIsSound(t *testing.T) {
 		})
 	}
 	for name, w := range map[string]Want{
-		"by chance": unordered, "and another": Both(Evenly(pods...), unordered), "without shots of its own": {Met: unordered.Met},
+		"by chance": unordered, "and another": AllOf(Evenly(pods...), unordered), "without shots of its own": {Met: unordered.Met},
 	} {
 		if _, ok := w.again(); ok {
 			t.Errorf("%s: few shots do not decide what takes many", name)
@@ -313,11 +313,11 @@ func TestSecondLookIsSound(t *testing.T) {
 func TestBothCombines(t *testing.T) {
 	pods := podsNamed(3)
 	each, silent := AnsweredByEach(pods...), NotBy(podNamed("other"))
-	both := Both(OnPort(8080), each, silent)
+	both := AllOf(OnPort(8080), each, silent)
 	if both.Shots != each.Shots {
 		t.Errorf("%d shots, and one of the demands takes %d", both.Shots, each.Shots)
 	}
-	if !both.Silent || Both(OnPort(8080), each).Silent || !Both(silent, Refused()).Silent {
+	if !both.Silent || AllOf(OnPort(8080), each).Silent || !AllOf(silent, ConnectionRefused()).Silent {
 		t.Error("demands are silent with one that is, and only then")
 	}
 	if both.Text != "answered on port 8080; answered by each of p0, p1, p2; not answered by other" {

@@ -50,7 +50,7 @@ func (c *CheckVerdict) judgeAddresses(a *check.Addresses) error {
 	}
 	bands, seen, lower := check.BandsOf(cidr), map[int]bool{}, 0
 	for _, offset := range a.Offsets {
-		addr := check.Add(bands.Network, big.NewInt(int64(offset)))
+		addr := check.AddressPlus(bands.Network, big.NewInt(int64(offset)))
 		switch {
 		case offset < 0 || !(bands.InStatic(addr) || bands.InDynamic(addr)):
 			return fmt.Errorf("it is conformant, but %s was handed out, which is not usable", addr)

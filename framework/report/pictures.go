@@ -40,7 +40,7 @@ func bandsOf(name string, a *check.Addresses) bandPicture {
 	inStatic := 0
 	for i, offset := range a.Offsets {
 		path := &dynamic
-		if bands.InStatic(check.Add(bands.Network, big.NewInt(int64(offset)))) {
+		if bands.InStatic(check.AddressPlus(bands.Network, big.NewInt(int64(offset)))) {
 			path = &static
 			inStatic++
 		}

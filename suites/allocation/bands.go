@@ -17,7 +17,7 @@ import (
 
 var _ = ginkgo.Describe("bands", func() {
 	var others []string // ranges of which no numbers are stated
-	for _, cidr := range check.Matrix(check.Fill) {
+	for _, cidr := range check.ServiceCIDRMatrix(check.Fill) {
 		if statedOf(cidr) == nil {
 			others = append(others, cidr)
 			continue
@@ -32,7 +32,7 @@ var _ = ginkgo.Describe("bands", func() {
 			check.Deciding(func() { f.beCompleteIn(check.Upper) }, spec.AllocDynamicSkipsStatic)
 			f.beRefused()
 		})
-	for _, cidr := range check.Matrix(check.FillSlow) {
+	for _, cidr := range check.ServiceCIDRMatrix(check.FillSlow) {
 		declareStatedFill(cidr, check.Slow(), check.Timeout(slowFillTimeout))
 	}
 
@@ -70,7 +70,7 @@ var _ = ginkgo.Describe("bands", func() {
 			})
 	}
 	check.It(spec.AllocDynamicRandom, "hands out addresses of large ranges in no order, from every quarter of the upper band and from no other", check.Exclusive(),
-		check.Also(spec.AllocUpperBandFirst, spec.AllocDynamicInRange), check.OnEachServiceCIDR(check.Matrix(check.FillSlow)...),
+		check.Also(spec.AllocUpperBandFirst, spec.AllocDynamicInRange), check.OnEachServiceCIDR(check.ServiceCIDRMatrix(check.FillSlow)...),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			beRandom(ctx, cp, []spec.ID{spec.AllocUpperBandFirst}, spec.AllocDynamicRandom)
 		})
@@ -211,8 +211,8 @@ func beSpread(cidr netip.Prefix, addrs []netip.Addr) {
 	b := check.BandsOf(cidr)
 	quarter := new(big.Int).Div(b.DynamicCount(), big.NewInt(4))
 	for i := range int64(4) {
-		from := check.Add(b.DynamicFirst, new(big.Int).Mul(quarter, big.NewInt(i)))
-		to := check.Add(from, quarter)
+		from := check.AddressPlus(b.DynamicFirst, new(big.Int).Mul(quarter, big.NewInt(i)))
+		to := check.AddressPlus(from, quarter)
 		in := func(addr netip.Addr) bool { return !addr.Less(from) && (i == 3 || addr.Less(to)) }
 		Expect(slices.ContainsFunc(addrs, in)).To(BeTrue(), "one of %d dynamic addresses lies in quarter %d of the upper band, from %s", len(addrs), i+1, from)
 	}

@@ -32,7 +32,7 @@ func randomAddress(cp *check.ControlPlane, cidr netip.Prefix) netip.Addr {
 	if n.Cmp(big.NewInt(choices)) > 0 {
 		n = big.NewInt(choices)
 	}
-	return check.Add(b.DynamicFirst, big.NewInt(cp.Rand().Int64N(n.Int64())))
+	return check.AddressPlus(b.DynamicFirst, big.NewInt(cp.Rand().Int64N(n.Int64())))
 }
 
 // attempts is how many addresses are tried before a check gives up finding a free one.
@@ -42,7 +42,7 @@ const attempts = 16
 // address then, so that what happens to it later is the control plane's doing.
 func createOnChosen(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefix, options ...check.ServiceOption) *corev1.Service {
 	ginkgo.GinkgoHelper()
-	var last check.Answer
+	var last check.Response
 	var tried []netip.Addr
 	for range attempts {
 		ip := randomAddress(cp, cidr)
@@ -80,9 +80,9 @@ func freeAddressOf(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefi
 	return ""
 }
 
-// onFreeAddress has a free address used, and returns the address and the answer. If the answer is a refusal and another client has taken the address
+// onFreeAddress has a free address used, and returns the address and the response. If the response is a refusal and another client has taken the address
 // since it was found free, another address is tried.
-func onFreeAddress(ctx context.Context, cp *check.ControlPlane, use func(ip string) check.Answer) (ip string, answer check.Answer) {
+func onFreeAddress(ctx context.Context, cp *check.ControlPlane, use func(ip string) check.Response) (ip string, answer check.Response) {
 	ginkgo.GinkgoHelper()
 	for range attempts {
 		ip = freeAddress(ctx, cp)

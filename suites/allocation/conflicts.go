@@ -24,14 +24,14 @@ var _ = ginkgo.Describe("conflicts", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			first := createOnChosen(ctx, cp, primaryRange(cp))
 			refuseTaken(ctx, cp, first.Spec.ClusterIP)
-			refuseTaken(ctx, cp, first.Spec.ClusterIP, check.In(cp.NewNamespace(ctx)))
+			refuseTaken(ctx, cp, first.Spec.ClusterIP, check.InNamespace(cp.NewNamespace(ctx)))
 		})
 
 	check.It(spec.AllocDuplicateRefused, "refuses the address of a Service that was given it, in the same and in another namespace",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			first := cp.Arrange(ctx, check.Service("first"))
 			refuseTaken(ctx, cp, first.Spec.ClusterIP)
-			refuseTaken(ctx, cp, first.Spec.ClusterIP, check.In(cp.NewNamespace(ctx)))
+			refuseTaken(ctx, cp, first.Spec.ClusterIP, check.InNamespace(cp.NewNamespace(ctx)))
 		})
 
 	check.It(spec.AllocDuplicateRefused, "refuses the address in use whatever the type",
@@ -68,10 +68,10 @@ var _ = ginkgo.Describe("conflicts", func() {
 
 	check.It(spec.AllocConcurrentStatic, "gives an address that 32 clients name at a time to one of them",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			var answers []check.Answer
-			ip, _ := onFreeAddress(ctx, cp, func(ip string) check.Answer {
+			var answers []check.Response
+			ip, _ := onFreeAddress(ctx, cp, func(ip string) check.Response {
 				answers = race(ctx, cp, func(int) *corev1.Service { return check.Service(cp.Name("racer"), check.WithClusterIP(ip)) })
-				return answers[max(0, slices.IndexFunc(answers, check.Answer.Accepted))]
+				return answers[max(0, slices.IndexFunc(answers, check.Response.Accepted))]
 			})
 			Expect(oneWon(answers, check.BeRefused()).Spec.ClusterIP).To(Equal(ip))
 		})
@@ -102,12 +102,12 @@ var _ = ginkgo.Describe("conflicts", func() {
 			check.Must(err)
 			defer events.Stop()
 			const services = 8
-			answers := make(chan check.Answer, services)
+			answers := make(chan check.Response, services)
 			go func() {
 				defer ginkgo.GinkgoRecover()
 				defer close(answers)
 				for range services {
-					answers <- cp.Create(ctx, check.Service(cp.Name("seen"), check.In(watched)))
+					answers <- cp.Create(ctx, check.Service(cp.Name("seen"), check.InNamespace(watched)))
 				}
 			}()
 			defer func() {
@@ -163,15 +163,15 @@ func oneWins(ctx context.Context, cp *check.ControlPlane, service func(i int) *c
 }
 
 // race creates Services, all at a time.
-func race(ctx context.Context, cp *check.ControlPlane, service func(i int) *corev1.Service) []check.Answer {
+func race(ctx context.Context, cp *check.ControlPlane, service func(i int) *corev1.Service) []check.Response {
 	ginkgo.GinkgoHelper()
-	answers := make([]check.Answer, racers)
+	answers := make([]check.Response, racers)
 	check.Concurrently(racers, func(i int) { answers[i] = cp.Create(ctx, service(i)) })
 	return answers
 }
 
 // oneWon demands that one of the creates was accepted, and returns its Service.
-func oneWon(answers []check.Answer, refused OmegaMatcher) *corev1.Service {
+func oneWon(answers []check.Response, refused OmegaMatcher) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	for _, a := range answers {
 		if !a.Accepted() {
@@ -184,7 +184,7 @@ func oneWon(answers []check.Answer, refused OmegaMatcher) *corev1.Service {
 }
 
 // winners are the Services of the creates that were accepted.
-func winners(answers []check.Answer) (created []*corev1.Service) {
+func winners(answers []check.Response) (created []*corev1.Service) {
 	for _, a := range answers {
 		if a.Accepted() {
 			created = append(created, a.Service)
@@ -197,7 +197,7 @@ func winners(answers []check.Answer) (created []*corev1.Service) {
 var onAllocation = []string{"allocat", "address", "clusterip", "cluster ip", " ip ", "range"}
 
 // speakOfAllocation demands that a refusal says that it is about the allocation of an address.
-func speakOfAllocation(a check.Answer) {
+func speakOfAllocation(a check.Response) {
 	ginkgo.GinkgoHelper()
 	Expect(a.Accepted()).To(BeFalse(), "a create was accepted that cannot be given an address: %s", a)
 	Expect(a.Status).NotTo(BeNil(), "a refusal comes with a Status: %s", a)
@@ -206,7 +206,7 @@ func speakOfAllocation(a check.Answer) {
 }
 
 // nextAdded returns the next Service that a watch sees for the first time, while it is being created or later.
-func nextAdded(ctx context.Context, events watch.Interface, created <-chan check.Answer) *corev1.Service {
+func nextAdded(ctx context.Context, events watch.Interface, created <-chan check.Response) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	for {
 		select {
@@ -239,7 +239,7 @@ func keepUnique(ctx context.Context, cp *check.ControlPlane, namespaces []string
 	type key struct{ namespace, name string }
 	holds := map[key]string{} // the address of each Service, empty for an alias
 	owner := map[string]key{}
-	gained := func(k key, a check.Answer) {
+	gained := func(k key, a check.Response) {
 		ginkgo.GinkgoHelper()
 		Expect(a).To(check.BeAccepted())
 		ip := a.Service.Spec.ClusterIP
@@ -254,14 +254,14 @@ func keepUnique(ctx context.Context, cp *check.ControlPlane, namespaces []string
 			k := key{namespaces[random.IntN(len(namespaces))], cp.Name("unique")}
 			if random.IntN(4) == 0 && len(keys) > 0 { // an address that is in use: it must not be given
 				if ip := holds[keys[random.IntN(len(keys))]]; ip != "" {
-					Expect(cp.Create(ctx, check.Service(k.name, check.In(k.namespace), check.WithClusterIP(ip)))).To(check.BeRefused())
+					Expect(cp.Create(ctx, check.Service(k.name, check.InNamespace(k.namespace), check.WithClusterIP(ip)))).To(check.BeRefused())
 				}
 				continue
 			}
-			gained(k, cp.Create(ctx, check.Service(k.name, check.In(k.namespace))))
+			gained(k, cp.Create(ctx, check.Service(k.name, check.InNamespace(k.namespace))))
 			keys = append(keys, k)
 			if cp.CIDR().IsValid() && random.IntN(3) == 0 { // an address that is free to be named
-				named := createOnChosen(ctx, cp, cp.CIDR(), check.In(k.namespace))
+				named := createOnChosen(ctx, cp, cp.CIDR(), check.InNamespace(k.namespace))
 				ip := named.Spec.ClusterIP
 				Expect(owner).NotTo(HaveKey(ip), "addresses that Services had when %s was given to %s/%s", ip, named.Namespace, named.Name)
 				k := key{named.Namespace, named.Name}

@@ -42,7 +42,7 @@ var _ = ginkgo.Describe("dry run", func() {
 			Expect(cp.Get(ctx, svc.Name).Service).To(HaveField("Spec.ClusterIP", svc.Spec.ClusterIP))
 
 			cp.Arrange(ctx, check.Service("alias", check.ExternalName("example.org")))
-			_, back := onFreeAddress(ctx, cp, func(free string) check.Answer {
+			_, back := onFreeAddress(ctx, cp, func(free string) check.Response {
 				back := cp.MergePatch(ctx, "alias", `{"spec":{"type":"ClusterIP","clusterIP":"`+free+`","externalName":null,"ports":[{"port":80}]}}`, check.DryRun())
 				if !back.Accepted() {
 					return back

@@ -87,7 +87,7 @@ var _ = ginkgo.Describe("dynamic allocation", func() {
 
 	check.It(spec.AllocConcurrentDynamic, "gives 64 clients at a time an address each",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			answers := make([]check.Answer, 64)
+			answers := make([]check.Response, 64)
 			cp.NeedAddresses(ctx, len(answers))
 			check.Concurrently(len(answers), func(i int) {
 				answers[i] = cp.Create(ctx, check.Service(cp.Name("racer")))

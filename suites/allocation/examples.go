@@ -191,7 +191,7 @@ func beAboveStaticBand(ctx context.Context, cp *check.ControlPlane, staticEnd ne
 		Expect(staticEnd.Less(addr)).To(BeTrue(), "%s, which was handed out, lies above the static band, which ends at %s", addr, staticEnd)
 	}
 	if excess > 0 {
-		limit := check.Add(staticEnd, big.NewInt(int64(excess)))
+		limit := check.AddressPlus(staticEnd, big.NewInt(int64(excess)))
 		below := func(addr netip.Addr) bool { return addr.Compare(limit) <= 0 }
 		Expect(slices.ContainsFunc(addrs, below)).To(BeTrue(), "one of %d dynamic addresses lies between %s, the end of the static band, and %s, the end of one without an upper bound", n, staticEnd, limit)
 	}

@@ -24,8 +24,8 @@ type fill struct {
 	// bulk was handed out to several clients at a time, while the upper band had room for all of them; rest to one client,
 	// in this order.
 	bulk, rest []netip.Addr
-	// refusal is the answer to the create after the last address, early one to a create while the upper band had room.
-	refusal, early check.Answer
+	// refusal is the response to the create after the last address, early one to a create while the upper band had room.
+	refusal, early check.Response
 }
 
 const (
@@ -62,7 +62,7 @@ func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 func (f *fill) fillConcurrently(ctx context.Context, cp *check.ControlPlane, n int) {
 	var next atomic.Int64
 	var mu sync.Mutex
-	var refused check.Answer
+	var refused check.Response
 	check.Concurrently(fillClients, func(int) {
 		for int(next.Add(1)) <= n {
 			a := cp.Create(ctx, check.Service(cp.Name("fill")))
@@ -189,8 +189,8 @@ func (f *fill) beComplete() {
 	f.beCompleteIn(check.Lower)
 }
 
-// clusterIP is the address in an answer; it is invalid, and belongs to no range, where there is none.
-func clusterIP(a check.Answer) netip.Addr {
+// clusterIP is the address in a response; it is invalid, and belongs to no range, where there is none.
+func clusterIP(a check.Response) netip.Addr {
 	if a.Service == nil {
 		return netip.Addr{}
 	}

@@ -141,7 +141,7 @@ var _ = ginkgo.Describe("IPAddress", func() {
 func referTo(ctx context.Context, cp *check.ControlPlane, svc *corev1.Service, ip string) {
 	ginkgo.GinkgoHelper()
 	got, err := cp.Client().NetworkingV1().IPAddresses().Get(ctx, ip, metav1.GetOptions{})
-	Expect(check.Answered(err)).NotTo(HaveOccurred(), "the IPAddress of Service %s/%s", svc.Namespace, svc.Name)
+	Expect(check.Responded(err)).NotTo(HaveOccurred(), "the IPAddress of Service %s/%s", svc.Namespace, svc.Name)
 	Expect(got.Spec.ParentRef).To(Equal(&networkingv1.ParentReference{Resource: "services", Namespace: svc.Namespace, Name: svc.Name}))
 	Expect(got.Labels).To(HaveKeyWithValue(networkingv1.LabelIPAddressFamily, string(familyOf(ip))))
 	Expect(got.Labels).To(HaveKeyWithValue(networkingv1.LabelManagedBy, Not(BeEmpty())))
@@ -194,8 +194,8 @@ func managedFor(svc *corev1.Service, manager string) func(*networkingv1.IPAddres
 // unlike returns the n-th address of the /28 that the Service lies in, or the one ten further if the Service has that.
 func unlike(svc *corev1.Service, n int64) string {
 	base := netip.PrefixFrom(netip.MustParseAddr(svc.Spec.ClusterIP), 28).Masked().Addr()
-	if ip := check.Add(base, big.NewInt(n)).String(); ip != svc.Spec.ClusterIP {
+	if ip := check.AddressPlus(base, big.NewInt(n)).String(); ip != svc.Spec.ClusterIP {
 		return ip
 	}
-	return check.Add(base, big.NewInt(n+10)).String()
+	return check.AddressPlus(base, big.NewInt(n+10)).String()
 }

@@ -130,7 +130,7 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 	check.It(spec.AllocNodePortConcurrentDynamic, "gives 32 clients at a time a node port each",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cp.NeedNodePorts(ctx, racers)
-			answers := make([]check.Answer, racers)
+			answers := make([]check.Response, racers)
 			check.Concurrently(racers, func(i int) { answers[i] = cp.Create(ctx, check.Service(cp.Name("racer"), manyPorts(1))) })
 			first, last := cp.NodePorts()
 			var seen []int
@@ -184,7 +184,7 @@ func portsFrom(first, n int) []int {
 func createOnChosenPort(ctx context.Context, cp *check.ControlPlane) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	first, last := cp.NodePorts()
-	var a check.Answer
+	var a check.Response
 	for range attempts {
 		port := last - cp.Rand().IntN((last-first)/2+1) // the upper half lies in the upper band
 		if a = cp.Create(ctx, check.Service(cp.Name("chosen"), onNodePort(port))); a.Accepted() {

@@ -21,7 +21,7 @@ var refusals = []struct {
 	{"an unknown session affinity", check.With(func(s *corev1.Service) { s.Spec.SessionAffinity = "Never" })},
 	{"an invalid name", check.With(func(s *corev1.Service) { s.Name = "-" + s.Name })},
 	{"a name that exists", check.With(func(s *corev1.Service) { s.Name = "exists" })},
-	{"a namespace that does not exist", check.In("conformance-no-such-namespace")},
+	{"a namespace that does not exist", check.InNamespace("conformance-no-such-namespace")},
 }
 
 var _ = ginkgo.Describe("refused creates", func() {
@@ -29,7 +29,7 @@ var _ = ginkgo.Describe("refused creates", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cp.Arrange(ctx, check.Service("exists"))
 			for _, r := range refusals {
-				_, a := onFreeAddress(ctx, cp, func(ip string) check.Answer {
+				_, a := onFreeAddress(ctx, cp, func(ip string) check.Response {
 					Expect(cp.Create(ctx, check.Service(cp.Name("refused"), check.WithClusterIP(ip), r.shape))).NotTo(check.BeAccepted(), r.name)
 					return cp.Create(ctx, check.Service(cp.Name("next"), check.WithClusterIP(ip)))
 				})

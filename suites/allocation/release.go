@@ -82,7 +82,7 @@ var _ = ginkgo.Describe("release", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			taken := cp.Arrange(ctx, check.Service("taken")).Spec.ClusterIP
 			cp.Arrange(ctx, check.Service("alias", check.ExternalName("example.org")))
-			patch := func(ip string) check.Answer {
+			patch := func(ip string) check.Response {
 				return cp.MergePatch(ctx, "alias", `{"spec":{"type":"ClusterIP","clusterIP":"`+ip+`","externalName":null,"ports":[{"port":80}]}}`)
 			}
 			Expect(patch(taken)).To(check.BeRefused())

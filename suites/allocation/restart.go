@@ -80,7 +80,7 @@ func createMeanwhile(ctx context.Context, cp *check.ControlPlane, do func(contex
 			_, err := cp.Client().CoreV1().Services(cp.Namespace()).Create(ctx, check.Service(cp.Name("storm")), metav1.CreateOptions{})
 			refused := apierrors.IsInvalid(err) || apierrors.IsInternalError(err) && !begun.Load()
 			switch {
-			case refused && !check.HasNoAnswer(err):
+			case refused && !check.HasNoResponse(err):
 				Expect(err).NotTo(HaveOccurred(), "a Service with a dynamic address")
 			case err != nil:
 				select {

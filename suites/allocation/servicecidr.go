@@ -22,7 +22,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 	check.It(spec.AllocServiceCIDRDefault, "is there, ready, with the configured ranges",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cidr, err := cp.Client().NetworkingV1().ServiceCIDRs().Get(ctx, "kubernetes", metav1.GetOptions{})
-			Expect(check.Answered(err)).NotTo(HaveOccurred())
+			Expect(check.Responded(err)).NotTo(HaveOccurred())
 			var want []string
 			for _, p := range cp.CIDRs() {
 				want = append(want, p.String())
@@ -36,13 +36,13 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
 			old, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
 			check.Must(err)
-			Expect(check.Answered(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
+			Expect(check.Responded(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
 			// Where a controller holds it back, for the address of the Service "kubernetes" depends on it, it has to be let go.
 			_, err = cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-			Expect(check.Answered(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
+			Expect(check.Responded(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
 			check.Converge(ctx, "the default ServiceCIDR", defaultRestored, func(g Gomega) {
 				cidr, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
-				g.Expect(check.Answered(err)).NotTo(HaveOccurred())
+				g.Expect(check.Responded(err)).NotTo(HaveOccurred())
 				g.Expect(cidr.Spec.CIDRs).To(Equal(old.Spec.CIDRs))
 				g.Expect(cidr.UID).NotTo(Equal(old.UID), "the UID of the new ServiceCIDR")
 				a := cp.Create(ctx, check.Service(cp.Name("later")))
@@ -61,7 +61,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			held.Finalizers = append(held.Finalizers, hold)
 			_, err = cidrs.Update(ctx, held, metav1.UpdateOptions{})
 			check.Must(err)
-			Expect(check.Answered(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
+			Expect(check.Responded(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
 			givenBack := map[netip.Addr]bool{} // whether such an address stays free is a requirement of its own
 			check.Deciding(func() {
 				check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
@@ -76,7 +76,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 				})
 				Expect(cp.Create(ctx, check.Service("headless", check.WithClusterIP("None")))).To(check.BeAccepted())
 				_, err = cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-				Expect(check.Answered(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
+				Expect(check.Responded(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
 				check.Converge(ctx, "allocation from the default ServiceCIDR that has come back", defaultRestored, func(g Gomega) {
 					g.Expect(cp.Create(ctx, check.Service(cp.Name("later")))).To(check.BeAccepted())
 				})
@@ -189,10 +189,10 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			// What is to hold the ServiceCIDR must have seen it.
 			check.Converge(ctx, "readiness of the ServiceCIDR", reuse, func(g Gomega) {
 				cidr, err := cidrs.Get(ctx, name, metav1.GetOptions{})
-				g.Expect(check.Answered(err)).NotTo(HaveOccurred())
+				g.Expect(check.Responded(err)).NotTo(HaveOccurred())
 				g.Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready is true in %v", cidr.Status.Conditions)
 			})
-			Expect(check.Answered(cidrs.Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
+			Expect(check.Responded(cidrs.Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
 			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
 				a := cp.Create(ctx, check.Service(cp.Name("late")))
 				if a.Accepted() {
@@ -201,7 +201,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 				g.Expect(a).To(check.BeExhausted())
 			})
 			cidr, err := cidrs.Get(ctx, name, metav1.GetOptions{})
-			Expect(check.Answered(err)).NotTo(HaveOccurred(), "the ServiceCIDR that a Service depends on")
+			Expect(check.Responded(err)).NotTo(HaveOccurred(), "the ServiceCIDR that a Service depends on")
 			Expect(cidr.DeletionTimestamp).NotTo(BeNil())
 			Expect(cp.Delete(ctx, "holder")).To(check.BeAccepted())
 			check.Converge(ctx, "end of the ServiceCIDR", cidrEnds, func(g Gomega) {
@@ -217,10 +217,10 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			static := createOnceAdded(ctx, cp, check.Service("static", check.WithClusterIP("10.97.0.3"))).Service
 			dynamic := cp.Arrange(ctx, check.Service("dynamic"))
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
-			Expect(check.Answered(cidrs.Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
+			Expect(check.Responded(cidrs.Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
 			check.Converge(ctx, "end of the ServiceCIDR without its finalizers", reuse, func(g Gomega) {
 				_, err := cidrs.Patch(ctx, name, types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-				g.Expect(check.Answered(err)).To(Satisfy(apierrors.IsNotFound))
+				g.Expect(check.Responded(err)).To(Satisfy(apierrors.IsNotFound))
 			})
 			kept := []*corev1.Service{static, dynamic}
 			for _, svc := range kept {
@@ -230,7 +230,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 				Expect(now.Service.Spec.ClusterIPs).To(Equal(svc.Spec.ClusterIPs), "the cluster IPs of Service %s, whose range is gone", svc.Name)
 			}
 			cp.AddServiceCIDR(ctx, second.String())
-			used := map[netip.Addr]bool{clusterIP(check.Answer{Service: static}): true, clusterIP(check.Answer{Service: dynamic}): true}
+			used := map[netip.Addr]bool{clusterIP(check.Response{Service: static}): true, clusterIP(check.Response{Service: dynamic}): true}
 			for range int(check.BandsOf(second).Usable.Int64()) - len(used) {
 				ip := clusterIP(createOnceAdded(ctx, cp, check.Service(cp.Name("later"))))
 				Expect(used[ip]).To(BeFalse(), "%s was handed out twice", ip)
@@ -260,7 +260,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 	check.It(spec.AllocServiceCIDRImmutable, "lets a range of the other family be added, and nothing be changed", check.Exclusive(), check.OnServiceCIDR(small),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			name := cp.AddServiceCIDR(ctx, "10.97.0.0/28")
-			patch := func(cidrs string) check.Answer {
+			patch := func(cidrs string) check.Response {
 				return cp.Do(ctx, "PATCH", check.ServiceCIDRs+"/"+name, "application/merge-patch+json", []byte(`{"spec":{"cidrs":[`+cidrs+`]}}`))
 			}
 			for _, cidrs := range []string{`"10.98.0.0/28"`, `"10.98.0.0/28","fd00::/112"`, `"fd00::/112","10.97.0.0/28"`, `"10.97.0.0/28","10.98.0.0/28"`} {
@@ -272,9 +272,9 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 })
 
 // createOnceAdded creates a Service as soon as a range that was added is in use.
-func createOnceAdded(ctx context.Context, cp *check.ControlPlane, svc *corev1.Service) check.Answer {
+func createOnceAdded(ctx context.Context, cp *check.ControlPlane, svc *corev1.Service) check.Response {
 	ginkgo.GinkgoHelper()
-	var a check.Answer
+	var a check.Response
 	check.Converge(ctx, "use of the range that was added", reuse, func(g Gomega) {
 		a = cp.Create(ctx, svc)
 		g.Expect(a).To(check.BeAccepted())
@@ -283,7 +283,7 @@ func createOnceAdded(ctx context.Context, cp *check.ControlPlane, svc *corev1.Se
 }
 
 // otherThan returns the first of the addresses that a Service does not have.
-func otherThan(a check.Answer, ips ...string) string {
+func otherThan(a check.Response, ips ...string) string {
 	i := slices.IndexFunc(ips, func(ip string) bool { return ip != clusterIP(a).String() })
 	return ips[i]
 }

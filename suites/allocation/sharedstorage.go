@@ -38,7 +38,7 @@ var _ = ginkgo.Describe("two API servers on one storage", func() {
 		func(ctx context.Context, first *check.ControlPlane) {
 			servers := []*check.ControlPlane{first, first.Another(ctx, nil)}
 			for _, ip := range []string{"10.96.0.6", "10.96.0.7", "10.96.0.8"} {
-				answers := make([]check.Answer, racers)
+				answers := make([]check.Response, racers)
 				check.Concurrently(racers, func(i int) {
 					cp := servers[i%2]
 					answers[i] = cp.Create(ctx, check.Service(cp.Name("racer"), check.WithClusterIP(ip)))
@@ -51,7 +51,7 @@ var _ = ginkgo.Describe("two API servers on one storage", func() {
 		func(ctx context.Context, first *check.ControlPlane) {
 			servers := []*check.ControlPlane{first, first.Another(ctx, nil)}
 			free := int(check.BandsOf(first.CIDR()).Usable.Int64()) - len(first.AddressesInUse(ctx, first.CIDR()))
-			answers := make([]check.Answer, free)
+			answers := make([]check.Response, free)
 			check.Concurrently(free, func(i int) {
 				cp := servers[i%2]
 				answers[i] = cp.Create(ctx, check.Service(cp.Name("full")))
@@ -96,7 +96,7 @@ var _ = ginkgo.Describe("two API servers on one storage", func() {
 			}
 			servers := []*check.ControlPlane{first, second}
 			const clients = 16
-			answers := make([]check.Answer, clients)
+			answers := make([]check.Response, clients)
 			check.Concurrently(clients, func(i int) {
 				cp := servers[i%2]
 				answers[i] = cp.Create(ctx, check.Service(cp.Name("racer"), manyPorts(2)))

@@ -30,7 +30,7 @@ var _ = ginkgo.Describe("static assignment", func() {
 			})
 	}
 
-	check.It(spec.AllocStaticExact, "assigns the addresses at the edges of the bands, and none beyond the range", check.Exclusive(), check.OnEachServiceCIDR(check.Matrix(check.Sample)...),
+	check.It(spec.AllocStaticExact, "assigns the addresses at the edges of the bands, and none beyond the range", check.Exclusive(), check.OnEachServiceCIDR(check.ServiceCIDRMatrix(check.Sample)...),
 		check.Also(spec.AllocStaticWholeLowerBand, spec.AllocStaticUpperBand, spec.AllocStaticNetworkOrBroadcast, spec.AllocStaticOutOfRange),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			b := check.BandsOf(cp.CIDR())
@@ -52,7 +52,7 @@ var _ = ginkgo.Describe("static assignment", func() {
 				check.Deciding(func() { Expect(clusterIP(a)).To(Equal(addr)) }, spec.AllocStaticExact)
 			}
 			size := new(big.Int).Lsh(big.NewInt(1), uint(cp.CIDR().Addr().BitLen()-cp.CIDR().Bits()))
-			for _, addr := range []netip.Addr{b.Network.Prev(), check.Add(b.Network, size)} {
+			for _, addr := range []netip.Addr{b.Network.Prev(), check.AddressPlus(b.Network, size)} {
 				check.Deciding(func() { refuseAddress(ctx, cp, addr) }, spec.AllocStaticOutOfRange)
 			}
 			for _, addr := range []netip.Addr{b.Network, b.Broadcast} {

@@ -26,7 +26,7 @@ func dnsService(cp *check.ControlPlane) *corev1.Service {
 }
 
 func tenthAddress(cp *check.ControlPlane) string {
-	return check.Add(cp.CIDR().Addr(), big.NewInt(10)).String()
+	return check.AddressPlus(cp.CIDR().Addr(), big.NewInt(10)).String()
 }
 
 var _ = ginkgo.Describe("well-known addresses", func() {
@@ -55,14 +55,14 @@ var _ = ginkgo.Describe("well-known addresses", func() {
 
 	check.It(spec.AllocDNSAddressNotReserved, "lets any Service in any namespace have the tenth address", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/16"),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			a := cp.Create(ctx, check.Service("web", check.In(cp.NewNamespace(ctx)), check.WithClusterIP(tenthAddress(cp))))
+			a := cp.Create(ctx, check.Service("web", check.InNamespace(cp.NewNamespace(ctx)), check.WithClusterIP(tenthAddress(cp))))
 			Expect(a).To(check.BeAccepted())
 			Expect(a.Service.Spec.ClusterIP).To(Equal(tenthAddress(cp)))
 		})
 
 	check.It(spec.AllocDNSAddressConflict, "refuses the DNS Service while another Service has its address", check.Exclusive(), check.OnServiceCIDR("10.96.0.0/16"),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			cp.Arrange(ctx, check.Service("web", check.In(cp.NewNamespace(ctx)), check.WithClusterIP(tenthAddress(cp))))
+			cp.Arrange(ctx, check.Service("web", check.InNamespace(cp.NewNamespace(ctx)), check.WithClusterIP(tenthAddress(cp))))
 			Expect(cp.Create(ctx, dnsService(cp))).To(check.BeRefused())
 			Expect(cp.Get(ctx, "kube-dns").Code).To(Equal(404), "the code of reading the refused Service")
 		})
@@ -98,7 +98,7 @@ var _ = ginkgo.Describe("well-known addresses", func() {
 
 	check.It(spec.AllocWellKnownStays, "keeps the address when the manifest is applied again",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			apply := func(ip string) check.Answer {
+			apply := func(ip string) check.Response {
 				manifest, err := json.Marshal(map[string]any{
 					"apiVersion": "v1", "kind": "Service", "metadata": map[string]any{"name": "applied"},
 					"spec": map[string]any{"clusterIP": ip, "ports": []map[string]any{{"port": 80}}},

@@ -181,7 +181,7 @@ var _ = ginkgo.Describe("server-side apply of conditions", func() {
 	check.It(spec.APIApplyConditionsKeys, "lets two managers own conditions of different types",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cp.Arrange(ctx, check.Service(applyName))
-			apply := func(manager, condition, status string) check.Answer {
+			apply := func(manager, condition, status string) check.Response {
 				ginkgo.GinkgoHelper()
 				body := fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"name":%q},"status":{"conditions":[
 					{"type":%q,"status":%q,"reason":"Checked","message":"","lastTransitionTime":"2024-01-02T03:04:05Z"}]}}`, applyName, condition, status)

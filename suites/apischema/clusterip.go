@@ -33,7 +33,7 @@ func clusterIPUnused(ctx context.Context, cp *check.ControlPlane, family corev1.
 	ginkgo.GinkgoHelper()
 	if cidr := cp.CIDROf(family); cidr.IsValid() {
 		if bands := check.BandsOf(cidr); bands.Offset > 0 {
-			return check.Add(bands.First, big.NewInt(cp.Rand().Int64N(int64(bands.Offset)))).String()
+			return check.AddressPlus(bands.First, big.NewInt(cp.Rand().Int64N(int64(bands.Offset)))).String()
 		}
 	}
 	name := cp.Name("probe")
@@ -44,7 +44,7 @@ func clusterIPUnused(ctx context.Context, cp *check.ControlPlane, family corev1.
 
 // clusterIPClaim creates a Service that names a free address: service gets one that is likely to be free and another one
 // as long as the server refuses it, for other checks choose addresses too.
-func clusterIPClaim(ctx context.Context, cp *check.ControlPlane, family corev1.IPFamily, service func(ip string) *corev1.Service) (ip string, a check.Answer) {
+func clusterIPClaim(ctx context.Context, cp *check.ControlPlane, family corev1.IPFamily, service func(ip string) *corev1.Service) (ip string, a check.Response) {
 	ginkgo.GinkgoHelper()
 	const attempts = 20
 	for range attempts {
@@ -229,11 +229,11 @@ var _ = ginkgo.Describe("clusterIP", func() {
 	} {
 		check.It(spec.APIClusterIPKept, "stays "+c.what+" if an update leaves it out", func(ctx context.Context, cp *check.ControlPlane) {
 			before := cp.Arrange(ctx, check.Service("a", c.option))
-			for what, update := range map[string]func() check.Answer{
-				"a PUT without cluster IPs":  func() check.Answer { return cp.Update(ctx, check.Service("a")) },
-				"a patch that removes both":  func() check.Answer { return cp.MergePatch(ctx, "a", `{"spec":{"clusterIP":null,"clusterIPs":null}}`) },
-				"a patch that removes one":   func() check.Answer { return cp.MergePatch(ctx, "a", `{"spec":{"clusterIP":null}}`) },
-				"a patch that sets it to ''": func() check.Answer { return cp.MergePatch(ctx, "a", `{"spec":{"clusterIP":""}}`) },
+			for what, update := range map[string]func() check.Response{
+				"a PUT without cluster IPs":  func() check.Response { return cp.Update(ctx, check.Service("a")) },
+				"a patch that removes both":  func() check.Response { return cp.MergePatch(ctx, "a", `{"spec":{"clusterIP":null,"clusterIPs":null}}`) },
+				"a patch that removes one":   func() check.Response { return cp.MergePatch(ctx, "a", `{"spec":{"clusterIP":null}}`) },
+				"a patch that sets it to ''": func() check.Response { return cp.MergePatch(ctx, "a", `{"spec":{"clusterIP":""}}`) },
 			} {
 				a := update()
 				Expect(a).To(check.BeAccepted(), what)

@@ -19,7 +19,7 @@ import (
 var clusterIPsFields = append(slices.Clone(clusterIPFields), "spec.clusterIPs[1]", "spec.clusterIPs[2]")
 
 // clusterIPsClaim creates a dual-stack Service that names a free address of each of the families, in this order.
-func clusterIPsClaim(ctx context.Context, cp *check.ControlPlane, name string, families ...corev1.IPFamily) (ips []string, a check.Answer) {
+func clusterIPsClaim(ctx context.Context, cp *check.ControlPlane, name string, families ...corev1.IPFamily) (ips []string, a check.Response) {
 	ginkgo.GinkgoHelper()
 	const attempts = 20 // other checks choose addresses too
 	for range attempts {
@@ -79,7 +79,7 @@ var _ = ginkgo.Describe("clusterIPs", func() {
 
 	check.It(spec.APIClusterIPsFirst, "is refused if it contradicts clusterIP", func(ctx context.Context, cp *check.ControlPlane) {
 		ip := clusterIPUnused(ctx, cp, cp.PrimaryFamily())
-		other := check.Add(netip.MustParseAddr(ip), big.NewInt(1)).String()
+		other := check.AddressPlus(netip.MustParseAddr(ip), big.NewInt(1)).String()
 		for what, set := range map[string]func(*corev1.ServiceSpec){
 			"another address":      func(s *corev1.ServiceSpec) { s.ClusterIP, s.ClusterIPs = other, []string{ip} },
 			"None beside address":  func(s *corev1.ServiceSpec) { s.ClusterIP, s.ClusterIPs = corev1.ClusterIPNone, []string{ip} },
@@ -117,7 +117,7 @@ var _ = ginkgo.Describe("clusterIPs", func() {
 
 	check.It(spec.APIClusterIPsAtMostTwo, "has at most two entries", check.DualStack(), func(ctx context.Context, cp *check.ControlPlane) {
 		four, six := clusterIPUnused(ctx, cp, corev1.IPv4Protocol), clusterIPUnused(ctx, cp, corev1.IPv6Protocol)
-		third := check.Add(netip.MustParseAddr(four), big.NewInt(1)).String()
+		third := check.AddressPlus(netip.MustParseAddr(four), big.NewInt(1)).String()
 		svc := check.Service("a", check.WithClusterIPs(four, six, third), check.WithPolicy(corev1.IPFamilyPolicyPreferDualStack))
 		Expect(cp.Create(ctx, svc)).To(check.BeInvalid(clusterIPsFields...))
 		typeNotStored(ctx, cp, "a")
@@ -126,7 +126,7 @@ var _ = ginkgo.Describe("clusterIPs", func() {
 	check.It(spec.APIClusterIPsOnePerFamily, "is refused with two addresses of a family", check.DualStack(), func(ctx context.Context, cp *check.ControlPlane) {
 		for _, family := range []corev1.IPFamily{corev1.IPv4Protocol, corev1.IPv6Protocol} {
 			ip := clusterIPUnused(ctx, cp, family)
-			svc := check.Service("a", check.WithClusterIPs(ip, check.Add(netip.MustParseAddr(ip), big.NewInt(1)).String()),
+			svc := check.Service("a", check.WithClusterIPs(ip, check.AddressPlus(netip.MustParseAddr(ip), big.NewInt(1)).String()),
 				check.WithPolicy(corev1.IPFamilyPolicyPreferDualStack))
 			Expect(cp.Create(ctx, svc)).To(check.BeInvalid(clusterIPsFields...), "two %s addresses", family)
 			typeNotStored(ctx, cp, "a")

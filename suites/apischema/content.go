@@ -21,15 +21,15 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// contentAnswer is an answer in whatever encoding was asked for.
-type contentAnswer struct {
+// contentResponse is a response in whatever encoding was asked for.
+type contentResponse struct {
 	code  int
 	media string // without parameters
 	body  []byte
 }
 
-// contentRequest sends a request with the given Content-Type and Accept headers. Without an answer the check is unknown.
-func contentRequest(ctx context.Context, cp *check.ControlPlane, method, path, contentType, accept string, body []byte) contentAnswer {
+// contentRequest sends a request with the given Content-Type and Accept headers. Without a response the check is unknown.
+func contentRequest(ctx context.Context, cp *check.ControlPlane, method, path, contentType, accept string, body []byte) contentResponse {
 	ginkgo.GinkgoHelper()
 	client := cp.Client().CoreV1().RESTClient().(*rest.RESTClient)
 	request, err := http.NewRequestWithContext(ctx, method, client.Verb(method).AbsPath(path).URL().String(), bytes.NewReader(body))
@@ -44,11 +44,11 @@ func contentRequest(ctx context.Context, cp *check.ControlPlane, method, path, c
 	var b bytes.Buffer
 	_, err = b.ReadFrom(response.Body)
 	check.Must(err)
-	if check.NoAnswer(response.StatusCode, b.String()) {
+	if check.NoResponse(response.StatusCode, b.String()) {
 		check.Abort("%s %s: %d: %s", method, path, response.StatusCode, b.String())
 	}
 	media, _, _ := mime.ParseMediaType(response.Header.Get("Content-Type"))
-	return contentAnswer{code: response.StatusCode, media: media, body: b.Bytes()}
+	return contentResponse{code: response.StatusCode, media: media, body: b.Bytes()}
 }
 
 // contentProtobuf reads and writes protobuf with the envelope that Kubernetes puts around it.

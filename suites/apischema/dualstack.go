@@ -48,7 +48,7 @@ var _ = ginkgo.Describe("the upgrade to dual-stack", func() {
 	check.It(spec.APIDualStackUpgrade, "takes the second address that the client names", check.DualStack(), func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a"))
 		var ips []string
-		var a check.Answer
+		var a check.Response
 		for range 20 { // other checks choose addresses too
 			ips = []string{before.Spec.ClusterIP, clusterIPUnused(ctx, cp, cp.OtherFamily())}
 			if a = cp.MergePatch(ctx, "a", fmt.Sprintf(`{"spec":{"ipFamilyPolicy":"PreferDualStack","clusterIPs":[%q,%q]}}`, ips[0], ips[1])); a.Accepted() {

@@ -34,7 +34,7 @@ var _ = ginkgo.Describe("external IPs", func() {
 	})
 
 	check.It(spec.APIExternalIPsUnmanaged, "are not taken from the Service range", func(ctx context.Context, cp *check.ControlPlane) {
-		var last check.Answer
+		var last check.Response
 		for i := range 10 { // somebody else may take an address as soon as it is free; that all of them are taken is no accident
 			// An address that nobody has: as an external IP, that of another Service would take traffic away from it.
 			own := cp.Arrange(ctx, check.Service(fmt.Sprintf("own-%d", i)))

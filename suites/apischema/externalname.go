@@ -99,7 +99,7 @@ var _ = ginkgo.Describe("externalName", func() {
 })
 
 // externalNameDemandObjection demands that externalName on a Service of another type is not taken in silence.
-func externalNameDemandObjection(a check.Answer, typ corev1.ServiceType) {
+func externalNameDemandObjection(a check.Response, typ corev1.ServiceType) {
 	ginkgo.GinkgoHelper()
 	Expect(a).To(Or(check.BeInvalid("spec.externalName"), And(check.BeAccepted(), check.Warn("externalName"))), "type %s", typ)
 }
@@ -200,7 +200,7 @@ var _ = ginkgo.Describe("an alias", func() {
 	check.It(spec.APIClusterIPFromExternalName, "can get a cluster IP that the client names", func(ctx context.Context, cp *check.ControlPlane) {
 		cp.Arrange(ctx, check.Service("a", check.ExternalName(externalNameHost)))
 		var ip string
-		var a check.Answer
+		var a check.Response
 		for range 20 { // other checks choose addresses too
 			ip = clusterIPUnused(ctx, cp, cp.PrimaryFamily())
 			if a = cp.MergePatch(ctx, "a", externalNamePatchTo(corev1.ServiceTypeClusterIP, `"clusterIP":"`+ip+`"`)); a.Accepted() {

@@ -21,7 +21,7 @@ func healthChecked(port int32) check.ServiceOption {
 }
 
 // healthCheckAssigned demands that the Service has a health check node port of the range, and one that is in use.
-func healthCheckAssigned(ctx context.Context, cp *check.ControlPlane, a check.Answer, when string) {
+func healthCheckAssigned(ctx context.Context, cp *check.ControlPlane, a check.Response, when string) {
 	ginkgo.GinkgoHelper()
 	Expect(a).To(check.BeAccepted(), when)
 	first, last := cp.NodePorts()

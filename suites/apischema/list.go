@@ -44,7 +44,7 @@ var _ = ginkgo.Describe("a list", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			elsewhere := cp.NewNamespace(ctx)
 			cp.Arrange(ctx, check.Service("here"))
-			cp.Arrange(ctx, check.Service("there", check.In(elsewhere)))
+			cp.Arrange(ctx, check.Service("there", check.InNamespace(elsewhere)))
 			list := listPart(ctx, cp, objectCollection(cp))
 			Expect(list.Kind).To(Equal("ServiceList"))
 			Expect(list.ResourceVersion).NotTo(BeEmpty())
@@ -56,7 +56,7 @@ var _ = ginkgo.Describe("a list", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			elsewhere := cp.NewNamespace(ctx)
 			cp.Arrange(ctx, check.Service("here"))
-			cp.Arrange(ctx, check.Service("there", check.In(elsewhere)))
+			cp.Arrange(ctx, check.Service("there", check.InNamespace(elsewhere)))
 			of := slices.DeleteFunc(listPart(ctx, cp, "/api/v1/services").Items, func(s corev1.Service) bool { return s.Namespace != cp.Namespace() && s.Namespace != elsewhere })
 			Expect(listNames(of)).To(ConsistOf("here", "there"))
 		})

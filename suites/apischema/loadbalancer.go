@@ -48,7 +48,7 @@ func balancerRangesRefused(ctx context.Context, cp *check.ControlPlane, values .
 
 // balancerClears demands that a load balancer can be changed to another type without clearing a field itself. That another field is not cleared is another
 // requirement.
-func balancerClears(a check.Answer, path string, kind corev1.ServiceType) {
+func balancerClears(a check.Response, path string, kind corev1.ServiceType) {
 	ginkgo.GinkgoHelper()
 	if fields := a.Fields(); len(fields) > 0 && !slices.Contains(fields, path) {
 		check.Abort("the change to type %s was refused because of %s: it tells nothing of %s: %s", kind, strings.Join(fields, ", "), path, a)

@@ -109,7 +109,7 @@ var _ = ginkgo.Describe("the metadata", func() {
 			first := cp.Arrange(ctx, check.Service("unique"))
 			Expect(cp.Create(ctx, check.Service("unique"))).To(check.BeRefusedWith(http.StatusConflict, metav1.StatusReasonAlreadyExists))
 			Expect(cp.Get(ctx, "unique").Service).To(HaveField("UID", first.UID))
-			Expect(cp.Create(ctx, check.Service("unique", check.In(cp.NewNamespace(ctx))))).To(check.BeAccepted(), "in another namespace")
+			Expect(cp.Create(ctx, check.Service("unique", check.InNamespace(cp.NewNamespace(ctx))))).To(check.BeAccepted(), "in another namespace")
 		})
 
 	check.It(spec.APINameMatchesUrl, "has the name of the URL",
@@ -134,7 +134,7 @@ var _ = ginkgo.Describe("the metadata", func() {
 
 	check.It(spec.APINamespaceExists, "names a namespace that exists",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			a := cp.Create(ctx, check.Service("homeless", check.In(cp.Namespace()+"-missing")))
+			a := cp.Create(ctx, check.Service("homeless", check.InNamespace(cp.Namespace()+"-missing")))
 			Expect(a).To(check.BeRefusedWith(http.StatusNotFound, metav1.StatusReasonNotFound))
 		})
 
@@ -301,7 +301,7 @@ var _ = ginkgo.Describe("concurrent change", func() {
 	check.It(spec.APIDeletePreconditions, "deletes only the object that the preconditions name",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			svc := cp.Arrange(ctx, check.Service("precious"))
-			deletion := func(preconditions string) check.Answer {
+			deletion := func(preconditions string) check.Response {
 				ginkgo.GinkgoHelper()
 				body := `{"apiVersion":"v1","kind":"DeleteOptions","preconditions":` + preconditions + `}`
 				return cp.Do(ctx, http.MethodDelete, cp.Path("precious"), "application/json", []byte(body))

@@ -120,7 +120,7 @@ var _ = ginkgo.Describe("a node port that the client names", func() {
 	check.It(spec.APINodePortInUse, "is refused by a create if another Service has it", func(ctx context.Context, cp *check.ControlPlane) {
 		taken := cp.Arrange(ctx, check.Service("owner", nodePortOf(0))).Spec.Ports[0].NodePort
 		nodePortTaken(ctx, cp, taken, "a Service of the same namespace has it")
-		elsewhere := check.Service("second", check.In(cp.NewNamespace(ctx)), nodePortOf(taken))
+		elsewhere := check.Service("second", check.InNamespace(cp.NewNamespace(ctx)), nodePortOf(taken))
 		Expect(cp.Create(ctx, elsewhere)).NotTo(check.BeAccepted(), "a Service of another namespace has node port %d", taken)
 	})
 

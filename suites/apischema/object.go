@@ -26,7 +26,7 @@ func objectCollection(cp *check.ControlPlane) string {
 }
 
 // objectPost sends a body to the collection of Services as it stands.
-func objectPost(ctx context.Context, cp *check.ControlPlane, body []byte, options ...check.RequestOption) check.Answer {
+func objectPost(ctx context.Context, cp *check.ControlPlane, body []byte, options ...check.RequestOption) check.Response {
 	ginkgo.GinkgoHelper()
 	return cp.Do(ctx, http.MethodPost, objectCollection(cp), "application/json", body, options...)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // portsOf creates a Service that has exactly these ports.
-func portsOf(ctx context.Context, cp *check.ControlPlane, ports ...corev1.ServicePort) check.Answer {
+func portsOf(ctx context.Context, cp *check.ControlPlane, ports ...corev1.ServicePort) check.Response {
 	ginkgo.GinkgoHelper()
 	return cp.Create(ctx, check.Service(cp.Name("ports"), check.WithPorts(ports...)))
 }
@@ -38,7 +38,7 @@ func acceptedUnlike(ctx context.Context, cp *check.ControlPlane, option, control
 }
 
 // portsAsJSON creates a Service with the ports as written, for values that the Go type cannot express.
-func portsAsJSON(ctx context.Context, cp *check.ControlPlane, ports string) check.Answer {
+func portsAsJSON(ctx context.Context, cp *check.ControlPlane, ports string) check.Response {
 	ginkgo.GinkgoHelper()
 	body := fmt.Appendf(nil, `{"apiVersion":"v1","kind":"Service","metadata":{"name":%q},"spec":{"ports":%s}}`, cp.Name("ports"), ports)
 	return cp.Do(ctx, http.MethodPost, objectCollection(cp), "application/json", body)

@@ -26,8 +26,8 @@ func affinityFor(seconds int32) check.ServiceOption {
 	})
 }
 
-// affinityLasts demands that the answer is a Service whose session affinity lasts this time.
-func affinityLasts(a check.Answer, seconds int32, when string) {
+// affinityLasts demands that the response is a Service whose session affinity lasts this time.
+func affinityLasts(a check.Response, seconds int32, when string) {
 	ginkgo.GinkgoHelper()
 	Expect(a).To(check.BeAccepted(), when)
 	config := a.Service.Spec.SessionAffinityConfig

@@ -17,13 +17,13 @@ import (
 const statusIngressPath = "status.loadBalancer.ingress"
 
 // statusIngress writes the ingress points, as JSON, to the status of a Service.
-func statusIngress(ctx context.Context, cp *check.ControlPlane, name, ingress string) check.Answer {
+func statusIngress(ctx context.Context, cp *check.ControlPlane, name, ingress string) check.Response {
 	ginkgo.GinkgoHelper()
 	return cp.PatchStatus(ctx, name, `{"status":{"loadBalancer":{"ingress":`+ingress+`}}}`)
 }
 
 // statusConditions writes the conditions, as JSON, to the status of a Service.
-func statusConditions(ctx context.Context, cp *check.ControlPlane, name, conditions string) check.Answer {
+func statusConditions(ctx context.Context, cp *check.ControlPlane, name, conditions string) check.Response {
 	ginkgo.GinkgoHelper()
 	return cp.PatchStatus(ctx, name, `{"status":{"conditions":`+conditions+`}}`)
 }

@@ -28,7 +28,7 @@ func typeBody(name, spec string) []byte {
 }
 
 // typeCreate sends a Service as JSON, for values that the Go type cannot express.
-func typeCreate(ctx context.Context, cp *check.ControlPlane, name, spec string) check.Answer {
+func typeCreate(ctx context.Context, cp *check.ControlPlane, name, spec string) check.Response {
 	ginkgo.GinkgoHelper()
 	return cp.Do(ctx, http.MethodPost, "/api/v1/namespaces/"+cp.Namespace()+"/services", "application/json", typeBody(name, spec))
 }

@@ -88,7 +88,7 @@ func typeChangeNodePort(svc *corev1.Service) int32 {
 }
 
 // typeChangeClaim asks for a node port on behalf of another Service.
-func typeChangeClaim(ctx context.Context, cp *check.ControlPlane, nodePort int32) check.Answer {
+func typeChangeClaim(ctx context.Context, cp *check.ControlPlane, nodePort int32) check.Response {
 	ginkgo.GinkgoHelper()
 	return cp.Create(ctx, check.Service(cp.Name("claim"), check.OfType(corev1.ServiceTypeNodePort),
 		check.WithPorts(corev1.ServicePort{Port: 80, NodePort: nodePort})))

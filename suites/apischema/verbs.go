@@ -63,7 +63,7 @@ var _ = ginkgo.Describe("a verb", func() {
 			}
 			cp.Arrange(ctx, check.Service("blue", metadataLabelled("team", "blue")))
 			elsewhere := cp.NewNamespace(ctx)
-			cp.Arrange(ctx, check.Service("red", check.In(elsewhere), metadataLabelled("team", "red")))
+			cp.Arrange(ctx, check.Service("red", check.InNamespace(elsewhere), metadataLabelled("team", "red")))
 			Expect(cp.Do(ctx, http.MethodDelete, objectCollection(cp), "", nil, check.Query("labelSelector", "team=red"))).To(check.BeAccepted())
 			Expect(cp.List(ctx)).To(HaveExactElements(HaveField("Name", "blue")))
 			Expect(cp.Do(ctx, http.MethodGet, "/api/v1/namespaces/"+elsewhere+"/services/red", "", nil)).To(check.BeAccepted(), "in another namespace")
@@ -131,7 +131,7 @@ const verbsProxyTimeout = 10 * time.Second
 var _ = ginkgo.Describe("the proxy subresource", func() {
 	unavailable := func(ctx context.Context, cp *check.ControlPlane, name string) {
 		ginkgo.GinkgoHelper()
-		var a check.Answer
+		var a check.Response
 		check.Converge(ctx, "the proxy knows the Service", verbsProxyTimeout, func(g Gomega) {
 			a = cp.Do(ctx, http.MethodGet, cp.Path(name)+"/proxy/", "", nil)
 			g.Expect(a.Code).NotTo(Equal(http.StatusNotFound), "%s", a)

@@ -14,8 +14,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// warningsOf creates a Service shaped by the option in a dry run, and returns the answer.
-func warningsOf(ctx context.Context, cp *check.ControlPlane, options ...check.ServiceOption) check.Answer {
+// warningsOf creates a Service shaped by the option in a dry run, and returns the response.
+func warningsOf(ctx context.Context, cp *check.ControlPlane, options ...check.ServiceOption) check.Response {
 	ginkgo.GinkgoHelper()
 	a := cp.Create(ctx, check.Service("warned", options...), check.DryRun())
 	Expect(a).To(check.BeAccepted(), "what is warned of is accepted")
@@ -73,7 +73,7 @@ var _ = ginkgo.Describe("a warning", func() {
 	check.It(spec.APIWarningClusterIPNotCanonical, "names virtual addresses that are not canonical", check.DualStack(),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			cidr := cp.CIDROf(corev1.IPv6Protocol)
-			address := check.Add(cidr.Addr(), big.NewInt(0xabc))
+			address := check.AddressPlus(cidr.Addr(), big.NewInt(0xabc))
 			if !cidr.Contains(address) {
 				ginkgo.Skip("the range " + cidr.String() + " has no address that is written in letters of two cases")
 			}

@@ -112,8 +112,8 @@ var _ = ginkgo.Describe("session affinity", func() {
 			var cases []check.Case
 			for _, from := range []candidate.Client{near, far, check.Host(net.Node(1))} {
 				cases = append(cases,
-					check.Case{From: from, To: check.At(svc, exposedPort), Want: want},
-					check.Case{From: from, To: check.At(svc, exposedPort), Protocol: corev1.ProtocolUDP, Want: want})
+					check.Case{From: from, To: check.ServiceAddress(svc, exposedPort), Want: want},
+					check.Case{From: from, To: check.ServiceAddress(svc, exposedPort), Protocol: corev1.ProtocolUDP, Want: want})
 			}
 			for i := range 3 {
 				from := candidate.Client{Gateway: net.Node(i), Address: i}
@@ -190,7 +190,7 @@ var _ = ginkgo.Describe("session affinity", func() {
 			inside := net.ClientPod(ctx, net.Node(0))
 			cases := append(
 				fromEach(crowd(net.Node(0)), onNode(net, 0, svc), corev1.ProtocolTCP),
-				fromEach([]candidate.Client{inside, inside, check.Host(net.Node(0))}, check.At(svc, exposedPort), corev1.ProtocolTCP)...)
+				fromEach([]candidate.Client{inside, inside, check.Host(net.Node(0))}, check.ServiceAddress(svc, exposedPort), corev1.ProtocolTCP)...)
 			cases[len(cases)-2].Protocol = corev1.ProtocolUDP
 			chosen := settle(ctx, net, "the Service is created", cases, local...)
 			stay(ctx, net, "every client has a pod", cases, chosen)
@@ -203,8 +203,8 @@ var _ = ginkgo.Describe("session affinity", func() {
 			svc := net.Expose(ctx, exposed("app"))
 			both := func(want check.Want) []check.Case {
 				return []check.Case{
-					{From: client, To: check.At(svc, exposedPort), Want: want},
-					{From: client, To: check.At(svc, exposedPort), Protocol: corev1.ProtocolUDP, Want: want},
+					{From: client, To: check.ServiceAddress(svc, exposedPort), Want: want},
+					{From: client, To: check.ServiceAddress(svc, exposedPort), Protocol: corev1.ProtocolUDP, Want: want},
 				}
 			}
 			check.Deciding(func() {
@@ -228,9 +228,9 @@ var _ = ginkgo.Describe("session affinity", func() {
 			svc := net.Expose(ctx, exposed("app", onNodePorts(), none))
 			each := check.AnsweredByEach(pods...)
 			net.Expect(ctx, "the Service is created",
-				check.Case{From: client, To: check.At(svc, exposedPort), Want: each},
-				check.Case{From: client, To: check.At(svc, exposedPort), Protocol: corev1.ProtocolUDP, Want: each},
-				check.Case{From: check.Host(net.Node(1)), To: check.At(svc, exposedPort), Want: each},
+				check.Case{From: client, To: check.ServiceAddress(svc, exposedPort), Want: each},
+				check.Case{From: client, To: check.ServiceAddress(svc, exposedPort), Protocol: corev1.ProtocolUDP, Want: each},
+				check.Case{From: check.Host(net.Node(1)), To: check.ServiceAddress(svc, exposedPort), Want: each},
 				check.Case{From: check.Outside(net.Node(2)), To: onNode(net, 2, svc), Want: each},
 				check.Case{From: check.Outside(net.Node(2)), To: onNodePort(net, 2, svc, 1), Protocol: corev1.ProtocolUDP, Want: each})
 		})

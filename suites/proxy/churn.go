@@ -70,7 +70,7 @@ var _ = ginkgo.Describe("while backends change", func() {
 			net.Expect(ctx, "the Service is created", clusterIPCalls(svc, check.AnsweredByEach(pods[:2]...), callers...)...)
 			settled(ctx, net, pods[0], check.Host(net.Node(0)), check.Host(net.Node(1)), check.Host(net.Node(2)))
 			// The pods that leave go on answering: a connection that one of them answers late is not lost, and is not demanded to be elsewhere yet.
-			unbroken(ctx, net, check.At(svc, exposedPort), check.AnsweredBy(pods...), func() {
+			unbroken(ctx, net, check.ServiceAddress(svc, exposedPort), check.AnsweredBy(pods...), func() {
 				for last := 2; last < len(pods); last++ { // one comes and one goes, as in a rolling update
 					slice.Endpoints = net.Slice(svc, pods[last-1:last+1]...).Endpoints
 					slice = net.UpdateSlice(ctx, slice)
@@ -86,7 +86,7 @@ var _ = ginkgo.Describe("while backends change", func() {
 			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
 			kept := []check.Case{{From: check.Outside(net.Node(2)), To: onNode(net, 2, svc), Connection: "kept", Want: check.AnsweredBy(pods[0])}}
 			for _, c := range []candidate.Client{clients[0], clients[1], check.Host(net.Node(2))} {
-				kept = append(kept, check.Case{From: c, To: check.At(svc, exposedPort), Connection: "kept", Want: check.AnsweredBy(pods[0])})
+				kept = append(kept, check.Case{From: c, To: check.ServiceAddress(svc, exposedPort), Connection: "kept", Want: check.AnsweredBy(pods[0])})
 			}
 			net.Expect(ctx, "the Service is created", kept...)
 			for _, listed := range [][]candidate.Pod{pods, {pods[1], pods[0]}, {pods[0]}} {
@@ -102,7 +102,7 @@ var _ = ginkgo.Describe("while backends change", func() {
 			old, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := net.Expose(ctx, exposed("app"))
 			callers := append(clients, check.Host(net.Node(2)))
-			remembered := check.At(svc, exposedPort)
+			remembered := check.ServiceAddress(svc, exposedPort)
 			net.Expect(ctx, "the Service is created", eachWay(remembered, check.AnsweredBy(old...), callers...)...)
 			check.Concurrently(len(old), func(i int) { net.Remove(ctx, old[i]) })
 			net.Expect(ctx, "all backends are gone", once(eachWay(remembered, check.Unanswered(), callers...))...)

@@ -25,8 +25,8 @@ var _ = ginkgo.Describe("the address that a backend sees", func() {
 				net.CreateSlice(ctx, net.Slice(svc, pod))
 				for _, c := range clients {
 					if c.PodName != pod.PodName { // a pod that reaches itself may see another address
-						own := check.SeenFrom(check.Address(c.Addresses, net.PrimaryFamily()))
-						cases = append(cases, toClusterIP(svc, check.Both(own, check.AnsweredBy(pod)), check.From(c))...)
+						own := check.SeenFrom(check.AddressOf(c.Addresses, net.PrimaryFamily()))
+						cases = append(cases, toClusterIP(svc, check.AllOf(own, check.AnsweredBy(pod)), check.FromPod(c))...)
 					}
 				}
 			}
@@ -42,6 +42,6 @@ var _ = ginkgo.Describe("the address that a backend sees", func() {
 				own = append(own, ownAddress(ctx, net, c, pods[0]))
 			}
 			net.Expect(ctx, "the Service is created",
-				toNodePorts(net, svc, check.Both(check.NotSeenFrom(own...), check.AnsweredByEach(pods...)), outsiders(net)...)...)
+				toNodePorts(net, svc, check.AllOf(check.NotSeenFrom(own...), check.AnsweredByEach(pods...)), outsiders(net)...)...)
 		})
 })

@@ -58,7 +58,7 @@ func eachWay(to netip.AddrPort, want check.Want, clients ...candidate.Client) []
 
 // toClusterIP are calls from each of the clients to the cluster IP of an exposed Service, by TCP and by UDP.
 func toClusterIP(svc *corev1.Service, want check.Want, clients ...candidate.Client) []check.Case {
-	return eachWay(check.At(svc, exposedPort), want, clients...)
+	return eachWay(check.ServiceAddress(svc, exposedPort), want, clients...)
 }
 
 // toNodePorts are calls from each of the clients to the node ports of an exposed Service on each of the first three nodes, TCP and UDP in turn.
@@ -111,7 +111,7 @@ func caughtUp(ctx context.Context, net *check.Network, pod candidate.Pod, client
 	net.CreateSlice(ctx, net.Slice(marker, pod))
 	var cases []check.Case
 	for _, c := range clients {
-		cases = append(cases, check.Case{From: net.Watcher(ctx, c), To: check.At(marker, exposedPort), Want: check.AnsweredBy(pod), Shots: 1, Aside: true})
+		cases = append(cases, check.Case{From: net.Watcher(ctx, c), To: check.ServiceAddress(marker, exposedPort), Want: check.AnsweredBy(pod), Shots: 1, Aside: true})
 	}
 	return cases
 }

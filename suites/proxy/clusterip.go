@@ -19,7 +19,7 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 			svc := net.Expose(ctx, exposed("app"))
 			var cases []check.Case // by TCP: that UDP is forwarded is demanded by itself
 			for _, c := range []candidate.Client{clients[0], clients[2], check.Host(net.Node(0)), check.Host(net.Node(1))} {
-				cases = append(cases, check.Case{From: c, To: check.At(svc, exposedPort), Want: check.AnsweredBy(pods...)})
+				cases = append(cases, check.Case{From: c, To: check.ServiceAddress(svc, exposedPort), Want: check.AnsweredBy(pods...)})
 			}
 			net.Expect(ctx, "the Service is created", cases...)
 		})
@@ -71,9 +71,9 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 			})
 			var cases []check.Case
 			for i, ns := range []string{home, other} {
-				svc := exposeSelectorless(ctx, net, "app", check.In(ns))
+				svc := exposeSelectorless(ctx, net, "app", check.InNamespace(ns))
 				net.CreateSlice(ctx, net.Slice(svc, pods[i]))
-				cases = append(cases, toClusterIP(svc, onlyBy(2, pods[i]), check.From(pods[0]), check.From(pods[1]), check.Host(net.Node(2)))...)
+				cases = append(cases, toClusterIP(svc, onlyBy(2, pods[i]), check.FromPod(pods[0]), check.FromPod(pods[1]), check.Host(net.Node(2)))...)
 			}
 			net.Expect(ctx, "a Service of the same name is created in two namespaces", cases...)
 		})
@@ -135,11 +135,11 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 			})
 			svc := net.Expose(ctx, exposed("app"))
 			var cases []check.Case
-			for _, from := range []candidate.Client{check.From(stranger), check.Host(net.Node(2))} {
+			for _, from := range []candidate.Client{check.FromPod(stranger), check.Host(net.Node(2))} {
 				cases = append(cases, clusterIPCalls(svc, check.AnsweredByEach(pods...), from)...)
 				cases = append(cases,
-					check.Case{From: from, To: check.At(svc, exposedPort), Connection: "kept", Want: check.AnsweredBy(pods...)},
-					check.Case{From: from, To: check.At(svc, exposedPort), Path: "/", Want: check.AnsweredBy(pods...)})
+					check.Case{From: from, To: check.ServiceAddress(svc, exposedPort), Connection: "kept", Want: check.AnsweredBy(pods...)},
+					check.Case{From: from, To: check.ServiceAddress(svc, exposedPort), Path: "/", Want: check.AnsweredBy(pods...)})
 			}
 			net.Expect(ctx, "the Service is created", cases...)
 		})
@@ -150,9 +150,9 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 			// finds its way back without passing where the address was translated.
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
-			inside := slices.Concat(clients, hosts(net), []candidate.Client{check.From(pods[0])})
+			inside := slices.Concat(clients, hosts(net), []candidate.Client{check.FromPod(pods[0])})
 			net.Expect(ctx, "the Service is created", slices.Concat(
 				toClusterIP(svc, check.AnsweredBy(pods...), inside...),
-				toNodePorts(net, svc, check.AnsweredBy(pods...), append(outsiders(net), clients[0], check.From(pods[0]))...))...)
+				toNodePorts(net, svc, check.AnsweredBy(pods...), append(outsiders(net), clients[0], check.FromPod(pods[0]))...))...)
 		})
 })

@@ -35,7 +35,7 @@ func primaryType(net *check.Network) candidate.RecordType { return addressType(n
 func ofPods(net *check.Network, pods ...candidate.Pod) check.RecordsWant {
 	var addresses []netip.Addr
 	for _, p := range pods {
-		addresses = append(addresses, check.Address(p.Addresses, net.PrimaryFamily()))
+		addresses = append(addresses, check.AddressOf(p.Addresses, net.PrimaryFamily()))
 	}
 	return check.ResolvesTo(addresses...)
 }
@@ -43,7 +43,7 @@ func ofPods(net *check.Network, pods ...candidate.Pod) check.RecordsWant {
 // named asks for the addresses of a Service in the primary family, and demands its virtual address.
 func named(net *check.Network, svc *corev1.Service) check.Lookup {
 	ginkgo.GinkgoHelper()
-	return check.Ask(primaryType(net), nameOf(svc), check.ResolvesTo(check.At(svc, exposedPort).Addr()))
+	return check.Ask(primaryType(net), nameOf(svc), check.ResolvesTo(check.ServiceAddress(svc, exposedPort).Addr()))
 }
 
 var _ = ginkgo.Describe("the DNS name of a Service", func() {

@@ -108,7 +108,7 @@ var _ = ginkgo.Describe("the DNS name of a headless Service", func() {
 				found[answer.Records[0].Address] = true
 			}
 			for _, p := range pods {
-				if a := check.Address(p.Addresses, net.PrimaryFamily()); !found[a] {
+				if a := check.AddressOf(p.Addresses, net.PrimaryFamily()); !found[a] {
 					ginkgo.Fail("no target of the SRV records of " + portOf(svc, "tcp", "tcp") + " resolves to " + a.String())
 				}
 			}

@@ -24,11 +24,11 @@ var _ = ginkgo.Describe("a node that is drained", func() {
 			pods := net.Backends(ctx, "app", net.Node(0))
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
-			address := check.Address(node.Addresses, net.PrimaryFamily())
+			address := check.AddressOf(node.Addresses, net.PrimaryFamily())
 			from, by := check.Outside(net.Node(0)), check.AnsweredBy(pods...)
 			to := netip.AddrPortFrom(address, uint16(svc.Spec.Ports[0].NodePort))
 			healthz := func(code int) check.Case {
-				return check.Case{From: from, To: netip.AddrPortFrom(address, candidate.ProxyHealthPort), Path: "/healthz", Want: check.Status(code)}
+				return check.Case{From: from, To: netip.AddrPortFrom(address, candidate.ProxyHealthPort), Path: "/healthz", Want: check.HTTPStatus(code)}
 			}
 			fresh, held := check.Case{From: from, To: to, Want: by}, check.Case{From: from, To: to, Connection: "held", Want: by}
 			net.Expect(ctx, "a node comes", healthz(http.StatusOK), fresh)
@@ -48,7 +48,7 @@ var _ = ginkgo.Describe("a node that is drained", func() {
 			address, from := primaryOf(net, node), check.Outside(net.Node(0))
 			cases := func(code int) []check.Case {
 				return []check.Case{
-					{From: from, To: netip.AddrPortFrom(address, candidate.ProxyHealthPort), Path: "/healthz", Want: check.Status(code)},
+					{From: from, To: netip.AddrPortFrom(address, candidate.ProxyHealthPort), Path: "/healthz", Want: check.HTTPStatus(code)},
 					{From: from, To: netip.AddrPortFrom(address, uint16(svc.Spec.Ports[0].NodePort)), Want: check.AnsweredBy(pods...)},
 				}
 			}

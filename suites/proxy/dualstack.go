@@ -46,7 +46,7 @@ func sliceOf(net *check.Network, svc *corev1.Service, family corev1.IPFamily, po
 
 // onNodePortOf is the k-th node port of the Service at the i-th node's address of the family.
 func onNodePortOf(net *check.Network, i int, svc *corev1.Service, k int, family corev1.IPFamily) netip.AddrPort {
-	return netip.AddrPortFrom(check.Address(net.Nodes()[i].Addresses, family), uint16(svc.Spec.Ports[k].NodePort))
+	return netip.AddrPortFrom(check.AddressOf(net.Nodes()[i].Addresses, family), uint16(svc.Spec.Ports[k].NodePort))
 }
 
 var _ = ginkgo.Describe("a dual-stack Service", func() {
@@ -59,7 +59,7 @@ var _ = ginkgo.Describe("a dual-stack Service", func() {
 			}
 			var cases []check.Case
 			for i, f := range bothFamilies {
-				all := slices.Concat(clients, hosts(net), []candidate.Client{check.From(pods[0])})
+				all := slices.Concat(clients, hosts(net), []candidate.Client{check.FromPod(pods[0])})
 				cases = slices.Concat(cases,
 					eachWay(atFamily(selecting, f), check.AnsweredBy(pods...), all...),
 					eachWay(atFamily(selecting, f), check.AnsweredByEach(pods...), clients[0]),
@@ -145,7 +145,7 @@ var _ = ginkgo.Describe("a dual-stack Service", func() {
 			primary := clusterIPCalls(svc, check.AnsweredByEach(pods...), callers...)
 			net.Expect(ctx, "the Service is created in one family", primary...)
 			settled(ctx, net, pods[0], clients[0], clients[2])
-			unbroken(ctx, net, check.At(svc, exposedPort), check.AnsweredBy(pods...), func() {
+			unbroken(ctx, net, check.ServiceAddress(svc, exposedPort), check.AnsweredBy(pods...), func() {
 				both := net.Change(ctx, svc.Name, `{"spec":{"ipFamilyPolicy":"RequireDualStack"}}`)
 				secondary := atFamily(both, net.OtherFamily())
 				net.Expect(ctx, "the other family is added", slices.Concat(

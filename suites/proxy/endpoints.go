@@ -64,7 +64,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 				net.CreateSlice(ctx, slice)
 			}
 			net.Expect(ctx, "the Service is created",
-				toClusterIP(svc, byEachOf(pods, numbers), check.From(pods[0]), check.From(pods[2]), check.Host(net.Node(1)))...)
+				toClusterIP(svc, byEachOf(pods, numbers), check.FromPod(pods[0]), check.FromPod(pods[2]), check.Host(net.Node(1)))...)
 		})
 
 	check.It(spec.ProxyEndpointAdded, "that are added receive connections, and those that are removed receive none", check.Also(spec.ProxyEndpointRemoved),
@@ -109,7 +109,7 @@ var _ = ginkgo.Describe("endpoints", func() {
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			among := func(ready ...candidate.Pod) []check.Case {
 				want := exactlyBy(3, ready...)
-				return append(clusterIPCalls(svc, want, append(clients, check.From(pods[2]), check.Host(net.Node(2)))...),
+				return append(clusterIPCalls(svc, want, append(clients, check.FromPod(pods[2]), check.Host(net.Node(2)))...),
 					toNodePorts(net, svc, want, check.Outside(net.Node(2)))...)
 			}
 			net.Expect(ctx, "a Service with an unready pod is created", among(pods[:2]...)...)

@@ -43,7 +43,7 @@ var _ = ginkgo.Describe("several EndpointSlices", func() {
 			one, two := net.CreateSlice(ctx, net.Slice(svc, pods...)), net.CreateSlice(ctx, net.Slice(svc))
 			net.Expect(ctx, "the Service is created", all...)
 			settled(ctx, net, pods[0], clients[0], check.Host(net.Node(2)))
-			unbroken(ctx, net, check.At(svc, exposedPort), check.AnsweredBy(pods...), func() {
+			unbroken(ctx, net, check.ServiceAddress(svc, exposedPort), check.AnsweredBy(pods...), func() {
 				two.Endpoints = net.Slice(svc, pods...).Endpoints
 				two = net.UpdateSlice(ctx, two)
 				one.Endpoints = nil
@@ -65,8 +65,8 @@ var _ = ginkgo.Describe("several EndpointSlices", func() {
 				copies[i] = net.CreateSlice(ctx, net.Slice(svc, pods[0]))
 			}
 			evenly := []check.Case{
-				{From: clients[0], To: check.At(svc, exposedPort), Want: check.Evenly(pods...)},
-				{From: clients[2], To: check.At(svc, exposedPort), Protocol: corev1.ProtocolUDP, Want: check.Evenly(pods...)},
+				{From: clients[0], To: check.ServiceAddress(svc, exposedPort), Want: check.Evenly(pods...)},
+				{From: clients[2], To: check.ServiceAddress(svc, exposedPort), Protocol: corev1.ProtocolUDP, Want: check.Evenly(pods...)},
 			}
 			net.Expect(ctx, "nine EndpointSlices list an endpoint and one of them lists another, too",
 				append(evenly, caughtUp(ctx, net, pods[1], clients[0], clients[2])...)...)
@@ -194,8 +194,8 @@ var _ = ginkgo.Describe("several EndpointSlices", func() {
 			var cases []check.Case
 			for _, c := range append(clients, check.Host(net.Node(0))) {
 				cases = append(cases,
-					check.Case{From: c, To: check.At(svc, 80), Want: onlyBy(3, pods[0])},
-					check.Case{From: c, To: check.At(svc, 81), Want: onlyBy(3, pods[1])})
+					check.Case{From: c, To: check.ServiceAddress(svc, 80), Want: onlyBy(3, pods[0])},
+					check.Case{From: c, To: check.ServiceAddress(svc, 81), Want: onlyBy(3, pods[1])})
 			}
 			net.Expect(ctx, "EndpointSlices with a port each are created", append(cases, caughtUp(ctx, net, pods[0], clients...)...)...)
 		})

@@ -60,7 +60,7 @@ func linking(g Gomega, variables map[string]string, prefix string, svc *corev1.S
 	told := about(variables, prefix)
 	for i, p := range svc.Spec.Ports {
 		number, protocol := fmt.Sprint(p.Port), strings.ToLower(string(p.Protocol))
-		url := fmt.Sprintf("%s://%s", protocol, check.At(svc, p.Port))
+		url := fmt.Sprintf("%s://%s", protocol, check.ServiceAddress(svc, p.Port))
 		name := fmt.Sprintf("%s_PORT_%s_%s", prefix, number, p.Protocol)
 		want := map[string]string{name: url, name + "_PROTO": protocol, name + "_PORT": number, name + "_ADDR": svc.Spec.ClusterIP}
 		if i == 0 {
@@ -137,7 +137,7 @@ var _ = ginkgo.Describe("the environment variables of a container", func() {
 
 	check.It(spec.ProxyEnvironmentNamespace, "tell of the Services of the pod's namespace and of the API server", func(ctx context.Context, net *check.Network) {
 		elsewhere := net.NewNamespace(ctx)
-		foreign := net.Expose(ctx, exposed("foreign", check.In(elsewhere)))
+		foreign := net.Expose(ctx, exposed("foreign", check.InNamespace(elsewhere)))
 		own := net.Expose(ctx, exposed("own"))
 		server := serviceOfAPIServer(ctx, net)
 		begins(ctx, net, "Services are created in two namespaces", candidate.Pod{}, func(g Gomega, variables map[string]string) {

@@ -82,7 +82,7 @@ func onNodePort(net *check.Network, i int, svc *corev1.Service, k int) netip.Add
 
 // nodeAddress is the address of the i-th node in the primary family.
 func nodeAddress(net *check.Network, i int) netip.Addr {
-	return check.Address(net.Nodes()[i].Addresses, net.PrimaryFamily())
+	return check.AddressOf(net.Nodes()[i].Addresses, net.PrimaryFamily())
 }
 
 // announce makes the addresses ingress points of the Service, as a load balancer does that has them delivered to the nodes.
@@ -141,7 +141,7 @@ func calls(from candidate.Client, addresses []netip.Addr, want check.Want) []che
 func clusterIPCalls(svc *corev1.Service, want check.Want, clients ...candidate.Client) []check.Case {
 	var cases []check.Case
 	for i, c := range clients {
-		cases = append(cases, check.Case{From: c, To: check.At(svc, exposedPort), Protocol: inTurn(i), Want: want})
+		cases = append(cases, check.Case{From: c, To: check.ServiceAddress(svc, exposedPort), Protocol: inTurn(i), Want: want})
 	}
 	return cases
 }
@@ -156,7 +156,7 @@ func inTurn(i int) corev1.Protocol {
 // ownAddress is the address that a client is seen from when nobody changes it: that at which a pod sees it which it sends to directly.
 func ownAddress(ctx context.Context, net *check.Network, client candidate.Client, pod candidate.Pod) netip.Addr {
 	ginkgo.GinkgoHelper()
-	to := netip.AddrPortFrom(check.Address(pod.Addresses, net.PrimaryFamily()), check.BackendPort)
+	to := netip.AddrPortFrom(check.AddressOf(pod.Addresses, net.PrimaryFamily()), check.BackendPort)
 	o := net.Send(ctx, candidate.Probe{From: client, To: to, Protocol: corev1.ProtocolTCP, Timeout: check.LossTimeout})[0][0]
 	if o.Result != candidate.Answered {
 		check.Abort("the client in the %s does not reach pod %s at %s: %s", client, pod.Name, to, o.Result)

@@ -20,7 +20,7 @@ var _ = ginkgo.Describe("the feature gate AllowServiceExternalIPs", func() {
 			svc := net.Expose(ctx, exposed("app", onNodePorts(), onExternalIPs(external)))
 			each := check.AnsweredByEach(pods...)
 			net.Expect(ctx, "the Service is created", slices.Concat(
-				eachWay(check.At(svc, exposedPort), each, client, check.Host(node.Name)),
+				eachWay(check.ServiceAddress(svc, exposedPort), each, client, check.Host(node.Name)),
 				nodePortsAt(primaryOf(net, node), node.Name, svc, each),
 				eachWay(exposedAt(external), each, check.Outside(net.Node(0))), // where the gate is on
 				once(eachWay(exposedAt(external), check.Unanswered(), check.Outside(node.Name), client)))...)

@@ -14,7 +14,7 @@ var _ = ginkgo.Describe("a backend", func() {
 		func(ctx context.Context, net *check.Network) {
 			pod := net.Backends(ctx, "app", net.Node(1))[0]
 			svc, addresses := exposeOutside(ctx, net, "app")
-			self, want := check.From(pod), check.AnsweredBy(pod)
+			self, want := check.FromPod(pod), check.AnsweredBy(pod)
 			cases := append(toClusterIP(svc, want, self), toNodePorts(net, svc, want, self)...)
 			for _, a := range addresses {
 				cases = append(cases, eachWay(exposedAt(a), want, self)...)
@@ -28,7 +28,7 @@ var _ = ginkgo.Describe("a backend", func() {
 			svc := net.Expose(ctx, exposed("app"))
 			var cases []check.Case
 			for _, pod := range pods {
-				cases = append(cases, clusterIPCalls(svc, check.AnsweredByEach(pods...), check.From(pod))...)
+				cases = append(cases, clusterIPCalls(svc, check.AnsweredByEach(pods...), check.FromPod(pod))...)
 			}
 			net.Expect(ctx, "the Service is created", cases...)
 		})

@@ -29,7 +29,7 @@ var _ = ginkgo.Describe("a headless Service", func() {
 				cases = append(cases, check.Case{From: c, To: netip.AddrPortFrom(external, 81), Want: check.AnsweredBy(pods...)})
 			}
 			for _, pod := range pods {
-				a := check.Address(pod.Addresses, net.PrimaryFamily())
+				a := check.AddressOf(pod.Addresses, net.PrimaryFamily())
 				cases = append(cases, slices.Concat(
 					eachWay(netip.AddrPortFrom(a, check.BackendPort), check.AnsweredBy(pod), clients...),
 					once(eachWay(exposedAt(a), check.NotBy(pods...), clients...)))...)

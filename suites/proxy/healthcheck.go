@@ -30,9 +30,9 @@ func healthAt(net *check.Network, i int, svc *corev1.Service, want check.Want) c
 // health demands the code of a node with so many local endpoints.
 func health(local int) check.Want {
 	if local > 0 {
-		return check.Status(http.StatusOK)
+		return check.HTTPStatus(http.StatusOK)
 	}
-	return check.Status(http.StatusServiceUnavailable)
+	return check.HTTPStatus(http.StatusServiceUnavailable)
 }
 
 // healthContent demands the answer of a node with so many local endpoints: code, JSON and header.
@@ -43,7 +43,7 @@ func healthContent(svc *corev1.Service, local int) check.Want {
 			return !slices.ContainsFunc(os, func(o candidate.Outcome) bool { return !tellsHealth(o.HTTP, svc, local) })
 		},
 	}
-	return check.Both(health(local), content)
+	return check.AllOf(health(local), content)
 }
 
 func tellsHealth(a *candidate.HTTPAnswer, svc *corev1.Service, local int) bool {

@@ -87,9 +87,9 @@ var _ = ginkgo.Describe("the port of the health check", func() {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			pods := net.Backends(ctx, "app", node.Name)
 			svc := net.Expose(ctx, exposed("app", balanced(), externalLocal))
-			address := check.Address(node.Addresses, net.PrimaryFamily())
+			address := check.AddressOf(node.Addresses, net.PrimaryFamily())
 			at := func(port int32, path string, code int) check.Case {
-				return check.Case{From: check.Outside(net.Node(0)), To: netip.AddrPortFrom(address, uint16(port)), Path: path, Want: check.Status(code)}
+				return check.Case{From: check.Outside(net.Node(0)), To: netip.AddrPortFrom(address, uint16(port)), Path: path, Want: check.HTTPStatus(code)}
 			}
 			port := svc.Spec.HealthCheckNodePort
 			net.Expect(ctx, "the Service is created", at(port, "/", http.StatusOK))

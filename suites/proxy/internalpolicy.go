@@ -32,7 +32,7 @@ var _ = ginkgo.Describe("internalTrafficPolicy Cluster", func() {
 			_, _, all := lopsided(ctx, net, "app")
 			clients := clientPods(ctx, net)
 			svc := net.Expose(ctx, exposed("app"))
-			to := check.At(svc, exposedPort)
+			to := check.ServiceAddress(svc, exposedPort)
 			net.Expect(ctx, "the Service is created", slices.Concat(
 				[]check.Case{
 					{From: clients[0], To: to, Want: check.Evenly(all...)},

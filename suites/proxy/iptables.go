@@ -30,7 +30,7 @@ func atRandom(pods ...candidate.Pod) check.Want {
 		t := math.Sqrt(-math.Log(check.FalseAlarm/2) / (2 * m))
 		return math.Abs(float64(inARow)/m-1/n) <= t
 	}}
-	return check.Both(check.Evenly(pods...), unordered)
+	return check.AllOf(check.Evenly(pods...), unordered)
 }
 
 // someFail sends from each client once to a Service that has one endpoint that answers and one that does not, and demands of the connections
@@ -70,7 +70,7 @@ var _ = ginkgo.Describe("the iptables mode", func() {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			want := atRandom(pods...)
-			net.Expect(ctx, "the Service is created", append(eachWay(check.At(svc, exposedPort), want, clients[0]),
+			net.Expect(ctx, "the Service is created", append(eachWay(check.ServiceAddress(svc, exposedPort), want, clients[0]),
 				check.Case{From: check.Outside(net.Node(1)), To: onNode(net, 1, svc), Want: want})...)
 		})
 
@@ -81,8 +81,8 @@ var _ = ginkgo.Describe("the iptables mode", func() {
 			random, same := check.AnsweredByEach(pods...), check.AlwaysBySame(pods...)
 			paths := func(first, second check.Want) []check.Case {
 				return append(
-					eachWay(check.At(free, exposedPort), first, clients[0], clients[1]),
-					eachWay(check.At(bound, exposedPort), second, clients[0], clients[1])...)
+					eachWay(check.ServiceAddress(free, exposedPort), first, clients[0], clients[1]),
+					eachWay(check.ServiceAddress(bound, exposedPort), second, clients[0], clients[1])...)
 			}
 			net.Expect(ctx, "a Service with affinity and one without are created", paths(random, same)...)
 			net.Change(ctx, free.Name, `{"spec":{"sessionAffinity":"ClientIP"}}`)
@@ -95,9 +95,9 @@ var _ = ginkgo.Describe("the iptables mode", func() {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app")
 			net.CreateSlice(ctx, net.Slice(svc, pods...))
-			net.Expect(ctx, "the Service is created", eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), clients[2])...)
+			net.Expect(ctx, "the Service is created", eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredByEach(pods...), clients[2])...)
 			net.Remove(ctx, pods[1]) // the slice, which the check has made, still names it
-			someFail(ctx, net, candidate.Probe{From: clients[2], To: check.At(svc, exposedPort)}, pods[0])
+			someFail(ctx, net, candidate.Probe{From: clients[2], To: check.ServiceAddress(svc, exposedPort)}, pods[0])
 		})
 
 	check.It(spec.ProxyIptablesNoRetry, "does not try another endpoint when the chosen one refuses",
@@ -105,8 +105,8 @@ var _ = ginkgo.Describe("the iptables mode", func() {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := exposeSelectorless(ctx, net, "app")
 			net.CreateSlice(ctx, net.Slice(svc, pods...))
-			net.Expect(ctx, "the Service is created", eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), clients[2])...)
+			net.Expect(ctx, "the Service is created", eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredByEach(pods...), clients[2])...)
 			net.Kill(ctx, pods[1])
-			someFail(ctx, net, candidate.Probe{From: clients[2], To: check.At(svc, exposedPort)}, pods[0])
+			someFail(ctx, net, candidate.Probe{From: clients[2], To: check.ServiceAddress(svc, exposedPort)}, pods[0])
 		})
 })

@@ -30,7 +30,7 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 			slice := net.CreateSlice(ctx, net.Slice(svc, pods[:2]...))
 			paths := func(want check.Want) []check.Case {
 				return slices.Concat(
-					eachWay(check.At(svc, exposedPort), want, client), nodePortsAt(primaryOf(net, node), node.Name, svc, want))
+					eachWay(check.ServiceAddress(svc, exposedPort), want, client), nodePortsAt(primaryOf(net, node), node.Name, svc, want))
 			}
 			net.Expect(ctx, "the Service is created", paths(exactlyBy(3, pods[:2]...))...)
 			for _, now := range [][]candidate.Pod{pods, pods[1:], pods[2:]} {
@@ -49,9 +49,9 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			other := net.Expose(ctx, exposed("other"))
 			net.Expect(ctx, "Services are created", slices.Concat(
-				eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name)),
+				eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name)),
 				nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredByEach(pods...)),
-				eachWay(check.At(other, exposedPort), check.AnsweredBy(others...), client))...)
+				eachWay(check.ServiceAddress(other, exposedPort), check.AnsweredBy(others...), client))...)
 		})
 
 	// Somebody meddles with the real servers, and nothing changes in the API. The backends are three, so that what one of them would get shows.
@@ -60,7 +60,7 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 		node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{SyncPeriod: "2s"})
 		pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
 		svc := net.Expose(ctx, exposed("app"))
-		paths := eachWay(check.At(svc, exposedPort), exactlyBy(len(pods)+1, pods...), client)
+		paths := eachWay(check.ServiceAddress(svc, exposedPort), exactlyBy(len(pods)+1, pods...), client)
 		net.Expect(ctx, "the Service is created", paths...)
 		for range 2 {
 			check.Must(net.OwnNodes().Interfere(ctx, node.Name, what))
@@ -86,9 +86,9 @@ var _ = ginkgo.Describe("the ipvs mode", func() {
 			node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{SyncPeriod: interferencePeriod.String()})
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			svc := net.Expose(ctx, exposed("app"))
-			served := eachWay(check.At(svc, exposedPort), check.AnsweredBy(pods...), client, check.Host(node.Name))
+			served := eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredBy(pods...), client, check.Host(node.Name))
 			net.Expect(ctx, "the Service is created", served...)
-			at := check.At(svc, exposedPort)
+			at := check.ServiceAddress(svc, exposedPort)
 			twin := netip.AddrPortFrom(candidate.TwinAddress(at.Addr()), at.Port())
 			by := check.Host(node.Name)
 			for try := 0; ; try++ {

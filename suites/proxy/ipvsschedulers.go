@@ -43,7 +43,7 @@ func scheduled(ctx context.Context, net *check.Network, scheduler string) (candi
 func prefersIdle(scheduler string) check.TrafficBody {
 	return func(ctx context.Context, net *check.Network) {
 		_, from, pods, svc := scheduled(ctx, net, scheduler)
-		to := check.At(svc, exposedPort)
+		to := check.ServiceAddress(svc, exposedPort)
 		net.Expect(ctx, "the Service is created", check.Case{From: from, To: to, Want: check.AnsweredBy(pods...), Shots: 2})
 		settled(ctx, net, pods[0], from)
 		free := slices.Clone(pods)
@@ -66,7 +66,7 @@ var _ = ginkgo.Describe("the IPVS scheduler", func() {
 	check.It(spec.ProxyIPVSSchedulerRr, "rr takes the backends in turn",
 		func(ctx context.Context, net *check.Network) {
 			_, client, pods, svc := scheduled(ctx, net, "rr")
-			net.Expect(ctx, "the Service is created", check.Case{From: client, To: check.At(svc, exposedPort), Want: inRotation(pods...)})
+			net.Expect(ctx, "the Service is created", check.Case{From: client, To: check.ServiceAddress(svc, exposedPort), Want: inRotation(pods...)})
 		})
 
 	check.It(spec.ProxyIPVSSchedulerLc, "lc takes the backend with the fewest open connections", prefersIdle("lc"))
@@ -80,7 +80,7 @@ var _ = ginkgo.Describe("the IPVS scheduler", func() {
 			cases := func(want check.Want) []check.Case {
 				var cases []check.Case
 				for _, from := range clients {
-					cases = append(cases, check.Case{From: from, To: check.At(svc, exposedPort), Want: want})
+					cases = append(cases, check.Case{From: from, To: check.ServiceAddress(svc, exposedPort), Want: want})
 				}
 				return cases
 			}

@@ -69,7 +69,7 @@ var _ = ginkgo.Describe("a load-balancer address", func() {
 			var cases []check.Case
 			for i := range 3 {
 				from := check.Outside(net.Node(i))
-				cases = append(cases, calls(from, a, check.Both(check.AnsweredByEach(all...), check.NotSeenFrom(ownAddress(ctx, net, from, all[0]))))...)
+				cases = append(cases, calls(from, a, check.AllOf(check.AnsweredByEach(all...), check.NotSeenFrom(ownAddress(ctx, net, from, all[0]))))...)
 			}
 			net.Expect(ctx, "an ingress point is set", cases...)
 		})
@@ -151,7 +151,7 @@ var _ = ginkgo.Describe("ipMode", func() {
 			balancer := net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: "balancer"}, Node: net.Node(2), Ports: []candidate.PodPort{
 				{Name: "tcp", Protocol: corev1.ProtocolTCP, Number: exposedPort}, {Name: "udp", Protocol: corev1.ProtocolUDP, Number: exposedPort}}})
 			svc := net.Expose(ctx, exposed("app", balanced()))
-			a := []netip.Addr{check.Address(balancer.Addresses, net.PrimaryFamily())}
+			a := []netip.Addr{check.AddressOf(balancer.Addresses, net.PrimaryFamily())}
 			announceAs(ctx, net, svc, corev1.LoadBalancerIPModeProxy, a...)
 			net.Expect(ctx, "an ingress point with ipMode Proxy is set", slices.Concat(
 				calls(clients[0], a, check.AnsweredBy(balancer)), calls(clients[1], a, check.AnsweredBy(balancer)),

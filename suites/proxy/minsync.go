@@ -64,7 +64,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			calls := func(pod candidate.Pod) []check.Case {
 				var cases []check.Case
 				for _, svc := range svcs {
-					cases = append(cases, check.Case{From: check.Host(node.Name), To: check.At(svc, exposedPort), Want: check.AnsweredBy(pod), Shots: 1})
+					cases = append(cases, check.Case{From: check.Host(node.Name), To: check.ServiceAddress(svc, exposedPort), Want: check.AnsweredBy(pod), Shots: 1})
 				}
 				return cases
 			}

@@ -20,8 +20,12 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			svc := net.Expose(ctx, exposed("app"))
 			all := append(clients, check.Host(net.Node(0)), check.Outside(net.Node(1)))
-			served := func(port int32) []check.Case { return eachWay(check.At(svc, port), check.AnsweredBy(pods...), all...) }
-			unused := func(port int32) []check.Case { return eachWay(check.At(svc, port), check.Refused(), all...) }
+			served := func(port int32) []check.Case {
+				return eachWay(check.ServiceAddress(svc, port), check.AnsweredBy(pods...), all...)
+			}
+			unused := func(port int32) []check.Case {
+				return eachWay(check.ServiceAddress(svc, port), check.ConnectionRefused(), all...)
+			}
 			net.Expect(ctx, "the Service is created", slices.Concat(served(exposedPort), unused(81), unused(check.BackendPort))...)
 			moved := fmt.Sprintf(`[{"name":"tcp","protocol":"TCP","port":81,"targetPort":%[1]d},{"name":"udp","protocol":"UDP","port":81,"targetPort":%[1]d}]`,
 				check.BackendPort)
@@ -34,7 +38,7 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.NFTables, SyncPeriod: interferencePeriod.String()})
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
 			served := func(svc *corev1.Service) []check.Case {
-				return eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name))
+				return eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name))
 			}
 			before := net.Expose(ctx, exposed("before", selecting("app")))
 			net.Expect(ctx, "a Service is created", served(before)...)
@@ -54,7 +58,7 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 			}
 			svc := net.Expose(ctx, exposed("app", check.WithClusterIP(a.String())))
 			net.Expect(ctx, "a Service gets "+a.String(),
-				eachWay(check.At(svc, exposedPort), check.AnsweredBy(pods...), clients[0], check.Host(net.Node(1)))...)
+				eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredBy(pods...), clients[0], check.Host(net.Node(1)))...)
 			net.Unexpose(ctx, svc.Name)
 			net.Expect(ctx, "the Service is deleted", free...)
 		})
@@ -80,7 +84,7 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 				ginkgo.GinkgoHelper()
 				node := net.AddNode(ctx, p)
 				cases := nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredByEach(pods...))
-				if secondary := check.Address(node.SecondaryAddresses, net.PrimaryFamily()); secondary.IsValid() {
+				if secondary := check.AddressOf(node.SecondaryAddresses, net.PrimaryFamily()); secondary.IsValid() {
 					cases = append(cases, nodePortsAt(secondary, node.Name, svc, onSecondary)...)
 				}
 				if net.PrimaryFamily() == corev1.IPv4Protocol {

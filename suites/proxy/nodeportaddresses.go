@@ -19,7 +19,7 @@ var everywhere = []string{"0.0.0.0/0", "::/0"}
 func nodePortsOn(ctx context.Context, net *check.Network, onPrimary, onSecondary bool, choose func(primary, secondary netip.Addr) []string) {
 	ginkgo.GinkgoHelper()
 	node := net.AddNode(ctx, candidate.ProxyConfiguration{Absent: true})
-	primary, secondary := primaryOf(net, node), check.Address(node.SecondaryAddresses, net.PrimaryFamily())
+	primary, secondary := primaryOf(net, node), check.AddressOf(node.SecondaryAddresses, net.PrimaryFamily())
 	if !secondary.IsValid() {
 		ginkgo.Skip("nodes have one address only")
 	}
@@ -34,7 +34,7 @@ func nodePortsOn(ctx context.Context, net *check.Network, onPrimary, onSecondary
 		return turnedAway()
 	}
 	net.Expect(ctx, "the Service is created", slices.Concat(
-		eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), check.Host(node.Name)),
+		eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredByEach(pods...), check.Host(node.Name)),
 		nodePortsAt(primary, node.Name, svc, want(onPrimary)),
 		nodePortsAt(secondary, node.Name, svc, want(onSecondary)))...)
 }

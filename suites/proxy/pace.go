@@ -54,7 +54,7 @@ func switchingFor(ctx context.Context, net *check.Network, name string) *switchi
 
 // call is a call from a node, with the demand that the endpoint answers that there is now.
 func (s *switching) call(node string) check.Case {
-	return check.Case{From: check.Host(node), To: check.At(s.svc, exposedPort), Want: check.AnsweredBy(s.pods[0])}
+	return check.Case{From: check.Host(node), To: check.ServiceAddress(s.svc, exposedPort), Want: check.AnsweredBy(s.pods[0])}
 }
 
 // change exchanges the endpoint.
@@ -76,7 +76,7 @@ type watched struct {
 
 // probe is a look at which endpoint the node uses.
 func (w *watched) probe() candidate.Probe {
-	return candidate.Probe{From: check.Host(w.node), To: check.At(w.svc, exposedPort), Protocol: corev1.ProtocolTCP}
+	return candidate.Probe{From: check.Host(w.node), To: check.ServiceAddress(w.svc, exposedPort), Protocol: corev1.ProtocolTCP}
 }
 
 // changeFor exchanges the endpoint, to be seen by the node within the time.

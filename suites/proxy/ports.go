@@ -32,7 +32,7 @@ func listening(ctx context.Context, net *check.Network, app string, numbers []in
 
 // onPort demands an answer of one of the pods on the port.
 func onPort(port int, pods ...candidate.Pod) check.Want {
-	return check.Both(check.AnsweredBy(pods...), check.OnPort(port))
+	return check.AllOf(check.AnsweredBy(pods...), check.OnPort(port))
 }
 
 var _ = ginkgo.Describe("the ports of a Service", func() {
@@ -45,7 +45,7 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 			none := net.NoEndpoints(net.Declared(spec.UnusedPort))
 			// The port next to it, that of the backends, and a node port, which is one of the addresses of nodes.
 			for _, port := range []int32{exposedPort + 1, check.BackendPort, svc.Spec.Ports[0].NodePort} {
-				cases = append(cases, once(eachWay(check.At(svc, port), none, callers...))...)
+				cases = append(cases, once(eachWay(check.ServiceAddress(svc, port), none, callers...))...)
 			}
 			net.Expect(ctx, "the Service is created", cases...)
 		})
@@ -60,8 +60,8 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 				svc := net.Expose(ctx, check.Service(net.Name("app"), selecting("app"), check.WithPorts(check.Port("", p, exposedPort, check.BackendPort))))
 				for _, c := range callers {
 					cases = append(cases,
-						check.Case{From: c, To: check.At(svc, exposedPort), Protocol: p, Want: check.AnsweredBy(pods...)},
-						check.Case{From: c, To: check.At(svc, exposedPort), Protocol: inTurn(i + 1), Want: none, Shots: 1})
+						check.Case{From: c, To: check.ServiceAddress(svc, exposedPort), Protocol: p, Want: check.AnsweredBy(pods...)},
+						check.Case{From: c, To: check.ServiceAddress(svc, exposedPort), Protocol: inTurn(i + 1), Want: none, Shots: 1})
 				}
 			}
 			net.Expect(ctx, "Services with one port are created", cases...)
@@ -81,7 +81,7 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 					cases = append(cases, check.Case{From: from, To: to, Protocol: inTurn(k), Want: onPort(targets[k], pods...)})
 				}
 				for _, c := range append(slices.Clone(clients), check.Host(net.Node(2))) {
-					call(c, check.At(svc, 53))
+					call(c, check.ServiceAddress(svc, 53))
 				}
 				call(check.Outside(net.Node(0)), onNodePort(net, 0, svc, k))
 				call(check.Outside(net.Node(2)), onNodePort(net, 2, svc, k))
@@ -103,7 +103,7 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 			var cases []check.Case
 			for i, t := range targets {
 				for _, c := range append(slices.Clone(clients), check.Host(net.Node(2))) {
-					cases = append(cases, check.Case{From: c, To: check.At(svc, int32(80+i)), Protocol: inTurn(i), Want: onPort(t, pods...)})
+					cases = append(cases, check.Case{From: c, To: check.ServiceAddress(svc, int32(80+i)), Protocol: inTurn(i), Want: onPort(t, pods...)})
 				}
 			}
 			net.Expect(ctx, "the Service is created", cases...)
@@ -121,7 +121,7 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 			}
 			svc := net.Expose(ctx, check.Service("app", onNodePorts(), check.WithPorts(ports...)))
 			for i, t := range targets {
-				before = append(before, check.Case{From: clients[0], To: check.At(svc, int32(80+i)), Protocol: inTurn(i), Want: onPort(t, pods...)})
+				before = append(before, check.Case{From: clients[0], To: check.ServiceAddress(svc, int32(80+i)), Protocol: inTurn(i), Want: onPort(t, pods...)})
 			}
 			check.Deciding(func() { net.Expect(ctx, "the Service is created", before...) }, spec.ProxyTargetPortNumber)
 			// Two ports less, and another target for one of those that stay.
@@ -129,14 +129,14 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 				`{"name":"p1","protocol":"UDP","port":81,"targetPort":9090,"nodePort":%d}]}}`, svc.Spec.Ports[0].NodePort, svc.Spec.Ports[1].NodePort))
 			check.Deciding(func() {
 				net.Expect(ctx, "two ports are removed and one gets another target",
-					check.Case{From: clients[0], To: check.At(svc, 80), Want: onPort(9092, pods...)},
-					check.Case{From: clients[0], To: check.At(svc, 81), Protocol: corev1.ProtocolUDP, Want: onPort(9090, pods...)},
+					check.Case{From: clients[0], To: check.ServiceAddress(svc, 80), Want: onPort(9092, pods...)},
+					check.Case{From: clients[0], To: check.ServiceAddress(svc, 81), Protocol: corev1.ProtocolUDP, Want: onPort(9090, pods...)},
 					check.Case{From: check.Outside(net.Node(2)), To: onNodePort(net, 2, svc, 0), Want: onPort(9092, pods...)})
 			}, spec.ProxyTargetPortNumber)
 			check.Deciding(func() {
 				net.Expect(ctx, "two ports are removed",
-					check.Case{From: clients[0], To: check.At(svc, 82), Want: check.NotBy(pods...), Shots: 1},
-					check.Case{From: clients[2], To: check.At(svc, 83), Protocol: corev1.ProtocolUDP, Want: check.NotBy(pods...), Shots: 1})
+					check.Case{From: clients[0], To: check.ServiceAddress(svc, 82), Want: check.NotBy(pods...), Shots: 1},
+					check.Case{From: clients[2], To: check.ServiceAddress(svc, 83), Protocol: corev1.ProtocolUDP, Want: check.NotBy(pods...), Shots: 1})
 			}, spec.ProxyCapturesPort)
 		})
 
@@ -149,9 +149,9 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 			var cases, changed []check.Case
 			for _, c := range clients {
 				cases = append(cases,
-					check.Case{From: c, To: check.At(same, 9090), Want: onPort(9090, pods...)},
-					check.Case{From: c, To: check.At(other, 80), Want: onPort(check.BackendPort, pods...)})
-				changed = append(changed, check.Case{From: c, To: check.At(other, 80), Want: onPort(9090, pods...)})
+					check.Case{From: c, To: check.ServiceAddress(same, 9090), Want: onPort(9090, pods...)},
+					check.Case{From: c, To: check.ServiceAddress(other, 80), Want: onPort(check.BackendPort, pods...)})
+				changed = append(changed, check.Case{From: c, To: check.ServiceAddress(other, 80), Want: onPort(9090, pods...)})
 			}
 			net.Expect(ctx, "Services are created", cases...)
 			net.Change(ctx, other.Name, `{"spec":{"ports":[{"port":80,"targetPort":9090}]}}`)
@@ -171,7 +171,7 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 			var cases []check.Case
 			for i, p := range ports {
 				for _, c := range []candidate.Client{clients[0], clients[2], check.Host(net.Node(0))} {
-					cases = append(cases, check.Case{From: c, To: check.At(svc, p.Port), Want: check.AnsweredBy(pods...)})
+					cases = append(cases, check.Case{From: c, To: check.ServiceAddress(svc, p.Port), Want: check.AnsweredBy(pods...)})
 				}
 				cases = append(cases, check.Case{From: check.Outside(net.Node(2)), To: onNodePort(net, 2, svc, i), Want: check.AnsweredBy(pods...)})
 			}

@@ -38,7 +38,7 @@ func forwards(ctx context.Context, net *check.Network, protocol corev1.Protocol)
 			cases = append(cases, check.Case{From: c, To: to, Protocol: protocol, Want: want})
 		}
 	}
-	call(check.At(svc, exposedPort), check.AnsweredBy(pods...), append(clients, check.Host(net.Node(0)), check.Host(net.Node(2)))...)
+	call(check.ServiceAddress(svc, exposedPort), check.AnsweredBy(pods...), append(clients, check.Host(net.Node(0)), check.Host(net.Node(2)))...)
 	if external.IsValid() {
 		for i := range 3 {
 			call(onNode(net, i, svc), check.AnsweredBy(pods...), check.Outside(net.Node(i)), clients[2])
@@ -54,7 +54,7 @@ var _ = ginkgo.Describe("a port of a Service", func() {
 		pod := net.Backends(ctx, "kept", net.Node(1))[0]
 		svc := net.Expose(ctx, exposed("kept", onNodePorts()))
 		kept := []check.Case{
-			{From: check.Host(net.Node(0)), To: check.At(svc, exposedPort), Connection: "kept", Want: check.AnsweredBy(pod)},
+			{From: check.Host(net.Node(0)), To: check.ServiceAddress(svc, exposedPort), Connection: "kept", Want: check.AnsweredBy(pod)},
 			{From: check.Outside(net.Node(2)), To: onNode(net, 2, svc), Connection: "kept", Want: check.AnsweredBy(pod)},
 		}
 		net.Expect(ctx, "a second Service is created", kept...)

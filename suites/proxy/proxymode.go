@@ -38,7 +38,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 				svc := net.Expose(ctx, exposed("app", onNodePorts()))
 				net.Expect(ctx, "a node in mode "+mode+" comes", slices.Concat(
 					[]check.Case{runsIn(node.Name, mode)},
-					eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), check.Host(node.Name)),
+					eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredByEach(pods...), check.Host(node.Name)),
 					nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredByEach(pods...)))...)
 			})
 	}
@@ -53,7 +53,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			net.Expect(ctx, "a node comes whose proxy has a file and flags", slices.Concat(
 				[]check.Case{runsIn(node.Name, mode)},
-				eachWay(check.At(svc, exposedPort), check.AnsweredBy(pods...), check.Host(node.Name)),
+				eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredBy(pods...), check.Host(node.Name)),
 				nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredBy(pods...)))...)
 		})
 
@@ -79,7 +79,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 				state, err := net.OwnNodes().ProxyState(ctx, node.Name)
 				check.Must(err)
 				ended = !state.Running
-				o := net.Send(ctx, candidate.Probe{From: watcher, To: check.At(second, exposedPort), Protocol: corev1.ProtocolTCP})[0][0]
+				o := net.Send(ctx, candidate.Probe{From: watcher, To: check.ServiceAddress(second, exposedPort), Protocol: corev1.ProtocolTCP})[0][0]
 				g.Expect(ended || o.Result == candidate.Answered).To(BeTrue(), "the proxy ended, or served another Service")
 			})
 			check.Record("after its configuration was changed the proxy", "%s", map[bool]string{true: "ended", false: "went on"}[ended])
@@ -89,7 +89,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 			}
 
 			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, changed))
-			anew := eachWay(check.At(second, exposedPort), served, check.Host(node.Name))
+			anew := eachWay(check.ServiceAddress(second, exposedPort), served, check.Host(node.Name))
 			check.Deciding(func() { net.Expect(ctx, "the proxy is started again", anew...) }, spec.ProxyRestartKeepsTraffic)
 			net.Expect(ctx, "the proxy is started again, with node ports on addresses that the node does not have", slices.Concat(
 				anew, nodePortsAt(address, node.Name, first, turned), nodePortsAt(address, node.Name, second, turned))...)

@@ -26,14 +26,14 @@ func runsIn(node, mode string) check.Case {
 func healthOf(net *check.Network, node candidate.Node, healthz, livez int) []check.Case {
 	to := netip.AddrPortFrom(primaryOf(net, node), candidate.ProxyHealthPort)
 	return []check.Case{
-		{From: check.Outside(net.Node(0)), To: to, Path: "/healthz", Want: check.Status(healthz)},
-		{From: check.Outside(net.Node(0)), To: to, Path: "/livez", Want: check.Status(livez)},
+		{From: check.Outside(net.Node(0)), To: to, Path: "/healthz", Want: check.HTTPStatus(healthz)},
+		{From: check.Outside(net.Node(0)), To: to, Path: "/livez", Want: check.HTTPStatus(livez)},
 	}
 }
 
 // primaryOf is the address of a node in the primary family.
 func primaryOf(net *check.Network, node candidate.Node) netip.Addr {
-	return check.Address(node.Addresses, net.PrimaryFamily())
+	return check.AddressOf(node.Addresses, net.PrimaryFamily())
 }
 
 // nodePortsAt are calls to both node ports of an exposed Service at an address, by a client outside of the cluster whose gateway the node is.

@@ -24,9 +24,9 @@ var _ = ginkgo.Describe("a restart of the proxy", func() {
 			each, by := check.AnsweredByEach(pods...), check.AnsweredBy(pods...)
 			paths := func(want check.Want) []check.Case {
 				return slices.Concat(
-					eachWay(check.At(svc, exposedPort), want, client, check.Host(node.Name)), nodePortsAt(primaryOf(net, node), node.Name, svc, want))
+					eachWay(check.ServiceAddress(svc, exposedPort), want, client, check.Host(node.Name)), nodePortsAt(primaryOf(net, node), node.Name, svc, want))
 			}
-			held := check.Case{From: client, To: check.At(svc, exposedPort), Connection: "held", Want: by}
+			held := check.Case{From: client, To: check.ServiceAddress(svc, exposedPort), Connection: "held", Want: by}
 			net.Expect(ctx, "the Service is created", paths(each)...)
 			settled(ctx, net, pods[0], check.Host(node.Name))
 			net.ExpectNow(ctx, "a connection is opened", held)
@@ -35,14 +35,14 @@ var _ = ginkgo.Describe("a restart of the proxy", func() {
 			// Who deals in turn may deal one pod to each of two clients, once: only what is looked at again can demand each.
 			net.ExpectNow(ctx, "the proxy is stopped", append(paths(by), held)...)
 			late := net.Expose(ctx, exposed("late", selecting("app")))
-			unbroken(ctx, net, check.At(svc, exposedPort), by, func() {
+			unbroken(ctx, net, check.ServiceAddress(svc, exposedPort), by, func() {
 				check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
-				net.Expect(ctx, "the proxy is started", check.Case{From: check.Host(node.Name), To: check.At(late, exposedPort), Want: each})
+				net.Expect(ctx, "the proxy is started", check.Case{From: check.Host(node.Name), To: check.ServiceAddress(late, exposedPort), Want: each})
 			}, client, check.Host(node.Name), check.Outside(node.Name))
-			unbroken(ctx, net, check.At(svc, exposedPort), by, func() {
+			unbroken(ctx, net, check.ServiceAddress(svc, exposedPort), by, func() {
 				check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
 				later := net.Expose(ctx, exposed("later", selecting("app")))
-				net.Expect(ctx, "the proxy is restarted", check.Case{From: check.Host(node.Name), To: check.At(later, exposedPort), Want: each})
+				net.Expect(ctx, "the proxy is restarted", check.Case{From: check.Host(node.Name), To: check.ServiceAddress(later, exposedPort), Want: each})
 			}, client, check.Host(node.Name), check.Outside(node.Name))
 			net.ExpectNow(ctx, "the proxy has been restarted", append(paths(by), held)...)
 			net.Expect(ctx, "the proxy has been restarted", paths(each)...)

@@ -27,13 +27,13 @@ func quiet(ctx context.Context, net *check.Network) (all []check.Case, steady ch
 	empty := net.Expose(ctx, exposed("empty"))
 	each, near := check.AnsweredByEach(pods...), onlyBy(len(pods), pods[0])
 	from := []candidate.Client{clients[0], check.Host(net.Node(0))}
-	steady = check.Case{From: check.Host(net.Node(0)), To: check.At(plain, exposedPort), Want: check.AnsweredBy(pods...)}
+	steady = check.Case{From: check.Host(net.Node(0)), To: check.ServiceAddress(plain, exposedPort), Want: check.AnsweredBy(pods...)}
 	all = slices.Concat(
-		eachWay(check.At(plain, exposedPort), each, from...), arrivals(net, 0, plain, nil, each),
+		eachWay(check.ServiceAddress(plain, exposedPort), each, from...), arrivals(net, 0, plain, nil, each),
 		calls(check.Outside(net.Node(0)), []netip.Addr{external}, each),
-		eachWay(check.At(faithful, exposedPort), check.AlwaysBySame(pods...), from...),
-		eachWay(check.At(local, exposedPort), near, from...), arrivals(net, 0, local, nil, near),
-		once(eachWay(check.At(empty, exposedPort), check.Unanswered(), clients[0])))
+		eachWay(check.ServiceAddress(faithful, exposedPort), check.AlwaysBySame(pods...), from...),
+		eachWay(check.ServiceAddress(local, exposedPort), near, from...), arrivals(net, 0, local, nil, near),
+		once(eachWay(check.ServiceAddress(empty, exposedPort), check.Unanswered(), clients[0])))
 	return all, steady
 }
 
@@ -46,7 +46,7 @@ func churn(ctx context.Context, net *check.Network, s *switching, rounds int) {
 		passing := net.Expose(ctx, exposed(name, withoutSelector(), onNodePorts()))
 		slice := net.CreateSlice(ctx, net.Slice(passing, s.pods...))
 		to := func(port int32, want check.Want) check.Case {
-			return check.Case{From: check.Host(net.Node(0)), To: check.At(passing, port), Want: want}
+			return check.Case{From: check.Host(net.Node(0)), To: check.ServiceAddress(passing, port), Want: want}
 		}
 		net.Expect(ctx, "a Service is created and another one changed", s.call(net.Node(0)), to(exposedPort, check.AnsweredByEach(s.pods...)))
 		switch i % 3 {
@@ -86,9 +86,9 @@ var _ = ginkgo.Describe("an update that writes only what changed", func() {
 			paths := func(by candidate.Node, going, shrinking check.Want) []check.Case {
 				address := primaryOf(net, by)
 				return slices.Concat([]check.Case{s.call(by.Name)},
-					eachWay(check.At(stays, exposedPort), each, check.Host(by.Name)), nodePortsAt(address, by.Name, stays, each),
-					eachWay(check.At(goes, exposedPort), going, check.Host(by.Name)), nodePortsAt(address, by.Name, goes, going),
-					eachWay(check.At(shrinks, exposedPort), shrinking, check.Host(by.Name)))
+					eachWay(check.ServiceAddress(stays, exposedPort), each, check.Host(by.Name)), nodePortsAt(address, by.Name, stays, each),
+					eachWay(check.ServiceAddress(goes, exposedPort), going, check.Host(by.Name)), nodePortsAt(address, by.Name, goes, going),
+					eachWay(check.ServiceAddress(shrinks, exposedPort), shrinking, check.Host(by.Name)))
 			}
 			net.Expect(ctx, "Services are created", paths(node, each, each)...)
 			s.change(ctx)

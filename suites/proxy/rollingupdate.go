@@ -85,7 +85,7 @@ var _ = ginkgo.Describe("a rolling update", func() {
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			svc := net.Expose(ctx, exposed("app", internalLocal))
-			to := check.At(svc, exposedPort)
+			to := check.ServiceAddress(svc, exposedPort)
 			r := roll(ctx, net, svc, pods,
 				check.Case{From: net.ClientPod(ctx, net.Node(0)), To: to}, check.Case{From: check.Host(net.Node(0)), To: to},
 				check.Case{From: net.ClientPod(ctx, net.Node(1)), To: to})

@@ -39,7 +39,7 @@ var _ = ginkgo.Describe("many Services", func() {
 				var cases []check.Case
 				for i, svc := range services {
 					for k, c := range clients {
-						cases = append(cases, check.Case{From: c, To: check.At(svc, exposedPort), Protocol: inTurn(i + k), Want: check.AnsweredBy(pods...), Shots: 1})
+						cases = append(cases, check.Case{From: c, To: check.ServiceAddress(svc, exposedPort), Protocol: inTurn(i + k), Want: check.AnsweredBy(pods...), Shots: 1})
 					}
 				}
 				return cases

@@ -73,7 +73,7 @@ var _ = ginkgo.Describe("the selector of a Service", func() {
 		both = append(both, labelled(ctx, net, map[string]string{"app": "shop", "tier": "front"}))
 		lists(ctx, net, svc, "a pod with all labels is started", both...)
 		net.Expect(ctx, "a pod with all labels is started",
-			check.Case{From: client, To: check.At(svc, exposedPort), Want: check.AnsweredByEach(both...)})
+			check.Case{From: client, To: check.ServiceAddress(svc, exposedPort), Want: check.AnsweredByEach(both...)})
 	})
 
 	check.It(spec.ProxySelectorAllLabels, "follows labels that change", func(ctx context.Context, net *check.Network) {

@@ -18,7 +18,7 @@ var _ = ginkgo.Describe("the shares of endpoints", func() {
 			client := net.ClientPod(ctx, b)
 			few, many := net.Expose(ctx, exposed("three")), net.Expose(ctx, exposed("seven"))
 			net.Expect(ctx, "the Services are created",
-				check.Case{From: client, To: check.At(few, exposedPort), Want: check.Equally(three...)},
-				check.Case{From: client, To: check.At(many, exposedPort), Want: check.Evenly(seven...)})
+				check.Case{From: client, To: check.ServiceAddress(few, exposedPort), Want: check.Equally(three...)},
+				check.Case{From: client, To: check.ServiceAddress(many, exposedPort), Want: check.Evenly(seven...)})
 		})
 })

@@ -64,7 +64,7 @@ func addressesIn(found []discoveryv1.EndpointSlice) []string {
 func addressesOf(family corev1.IPFamily, pods ...candidate.Pod) []string {
 	addresses := []string{}
 	for _, p := range pods {
-		addresses = append(addresses, check.Address(p.Addresses, family).String())
+		addresses = append(addresses, check.AddressOf(p.Addresses, family).String())
 	}
 	return addresses
 }
@@ -259,7 +259,7 @@ var _ = ginkgo.Describe("the ports of generated EndpointSlices", func() {
 		port.TargetPort = intstr.FromString("web")
 		svc := net.Expose(ctx, check.Service("app", check.WithPorts(port)))
 		client := net.ClientPod(ctx, net.Node(0))
-		net.Expect(ctx, "the Service is created", check.Case{From: client, To: check.At(svc, exposedPort), Want: check.AnsweredByEach(pods...)})
+		net.Expect(ctx, "the Service is created", check.Case{From: client, To: check.ServiceAddress(svc, exposedPort), Want: check.AnsweredByEach(pods...)})
 		for i, number := range []string{"http 8080/TCP", "http 9090/TCP"} {
 			e, slice := endpointOf(slicesNaming(ctx, net, svc), pods[i])
 			Expect(e).NotTo(BeNil(), "pod %s is no endpoint", pods[i].Name)
@@ -343,8 +343,8 @@ var _ = ginkgo.Describe("the endpoints of generated EndpointSlices", func() {
 		var cases []check.Case
 		for _, protocol := range []corev1.Protocol{corev1.ProtocolTCP, corev1.ProtocolUDP} {
 			cases = append(cases,
-				check.Case{From: client, To: check.At(published, exposedPort), Protocol: protocol, Want: check.AnsweredByEach(ready, unready)},
-				check.Case{From: client, To: check.At(plain, exposedPort), Protocol: protocol, Want: onlyBy(2, ready)})
+				check.Case{From: client, To: check.ServiceAddress(published, exposedPort), Protocol: protocol, Want: check.AnsweredByEach(ready, unready)},
+				check.Case{From: client, To: check.ServiceAddress(plain, exposedPort), Protocol: protocol, Want: onlyBy(2, ready)})
 		}
 		net.Expect(ctx, "the Services are created", cases...)
 	})

@@ -116,7 +116,7 @@ var _ = ginkgo.Describe("the metrics of syncs", func() {
 			pods := net.Backends(ctx, "app", net.Node(0))
 			svc := net.Expose(ctx, exposed("app"))
 			call := func() check.Case {
-				return check.Case{From: check.Host(node.Name), To: check.At(svc, exposedPort), Want: check.AnsweredByEach(pods...)}
+				return check.Case{From: check.Host(node.Name), To: check.ServiceAddress(svc, exposedPort), Want: check.AnsweredByEach(pods...)}
 			}
 			net.Expect(ctx, "the Service is created", call())
 			before := metricsOf(ctx, net, node.Name)

@@ -34,7 +34,7 @@ func newInterfered(ctx context.Context, net *check.Network) *interfered {
 	pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
 	svc := net.Expose(ctx, exposed("app", onNodePorts()))
 	paths := slices.Concat(
-		eachWay(check.At(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name)),
+		eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name)),
 		nodePortsAt(primaryOf(net, node), node.Name, svc, check.AnsweredByEach(pods...)))
 	net.Expect(ctx, "the Service is created", paths...)
 	begun := time.Now()
@@ -45,7 +45,7 @@ func newInterfered(ctx context.Context, net *check.Network) *interfered {
 	// Changes that others make bring the rules back too: nothing of them may reach the node, and what has reached it must be programmed.
 	check.Must(net.OwnNodes().Interfere(ctx, node.Name, candidate.CutOff))
 	net.Pass(ctx, interferencePeriod)
-	return &interfered{net: net, node: node, from: client, to: check.At(svc, exposedPort), paths: paths}
+	return &interfered{net: net, node: node, from: client, to: check.ServiceAddress(svc, exposedPort), paths: paths}
 }
 
 // served reports whether one connection is answered.

@@ -114,7 +114,7 @@ func (m *mixed) expect(ctx context.Context, net *check.Network, i int, internal,
 	var cases []check.Case
 	for _, svc := range m.services {
 		cases = append(cases,
-			check.Case{From: client, To: check.At(svc, exposedPort), Want: internal},
+			check.Case{From: client, To: check.ServiceAddress(svc, exposedPort), Want: internal},
 			check.Case{From: check.Outside(net.Node(0)), To: onNodePort(net, 0, svc, 1), Protocol: corev1.ProtocolUDP, Want: external})
 	}
 	// That nobody answers says nothing of proxies that have not come to these Services yet.
@@ -207,7 +207,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			}, spec.ProxyTerminatingHealthCheckFails)
 			check.Deciding(func() {
 				net.Expect(ctx, "the health check of a node whose pods terminate fails",
-					append(arrivals(net, 0, svc, nil, check.AnsweredByEach(pods[:2]...)), healthAt(net, 0, svc, check.Status(http.StatusServiceUnavailable)))...)
+					append(arrivals(net, 0, svc, nil, check.AnsweredByEach(pods[:2]...)), healthAt(net, 0, svc, check.HTTPStatus(http.StatusServiceUnavailable)))...)
 			}, spec.ProxyTerminatingDrains)
 		})
 
@@ -251,15 +251,15 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			held := func(want check.Want) []check.Case {
 				return []check.Case{
-					{From: client, To: check.At(svc, exposedPort), Connection: "cluster IP", Want: want},
-					{From: check.Host(net.Node(2)), To: check.At(svc, exposedPort), Connection: "cluster IP, host", Want: want},
+					{From: client, To: check.ServiceAddress(svc, exposedPort), Connection: "cluster IP", Want: want},
+					{From: check.Host(net.Node(2)), To: check.ServiceAddress(svc, exposedPort), Connection: "cluster IP, host", Want: want},
 					{From: arriving(net, 1), To: onNode(net, 1, svc), Connection: "node port", Want: want},
 				}
 			}
 			fresh := func(want check.Want) []check.Case {
 				return []check.Case{
-					{From: client, To: check.At(svc, exposedPort), Want: want},
-					{From: check.Host(net.Node(2)), To: check.At(svc, exposedPort), Want: want},
+					{From: client, To: check.ServiceAddress(svc, exposedPort), Want: want},
+					{From: check.Host(net.Node(2)), To: check.ServiceAddress(svc, exposedPort), Want: want},
 					{From: arriving(net, 1), To: onNode(net, 1, svc), Want: want},
 				}
 			}

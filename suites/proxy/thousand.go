@@ -78,13 +78,13 @@ func (m *oneOfMany) replace(ctx context.Context, net *check.Network, all []candi
 // answered are calls by each of the clients with the demand, and that they come to the port of the endpoints, which is not that of the next Service.
 func (m *oneOfMany) answered(want check.Want, clients ...candidate.Client) []check.Case {
 	onPort := check.OnPort(int(m.svc.Spec.Ports[0].TargetPort.IntVal))
-	return m.calls(check.Both(want, onPort), clients...)
+	return m.calls(check.AllOf(want, onPort), clients...)
 }
 
 func (m *oneOfMany) calls(want check.Want, clients ...candidate.Client) []check.Case {
 	var cases []check.Case
 	for _, c := range clients {
-		cases = append(cases, check.Case{From: c, To: check.At(m.svc, exposedPort), Want: want})
+		cases = append(cases, check.Case{From: c, To: check.ServiceAddress(m.svc, exposedPort), Want: want})
 	}
 	return cases
 }

@@ -48,7 +48,7 @@ func distributesByZone(ctx context.Context, net *check.Network, distribution str
 	svc := distributed(ctx, net, "app", distribution)
 	near, far := net.ClientPod(ctx, in.near), net.ClientPod(ctx, in.far)
 	calls := func(wantNear, wantFar check.Want) []check.Case {
-		at := check.At(svc, exposedPort)
+		at := check.ServiceAddress(svc, exposedPort)
 		return []check.Case{
 			{From: near, To: at, Want: wantNear}, {From: near, To: at, Protocol: corev1.ProtocolUDP, Want: wantNear},
 			{From: far, To: at, Want: wantFar}, {From: far, To: at, Protocol: corev1.ProtocolUDP, Want: wantFar},
@@ -80,7 +80,7 @@ var _ = ginkgo.Describe("trafficDistribution", func() {
 			svc := distributed(ctx, net, "app", corev1.ServiceTrafficDistributionPreferSameNode)
 			near, neighbour, far := net.ClientPod(ctx, in.near), net.ClientPod(ctx, in.neighbour), net.ClientPod(ctx, in.far)
 			calls := func(wantNear check.Want) []check.Case {
-				at := check.At(svc, exposedPort)
+				at := check.ServiceAddress(svc, exposedPort)
 				return []check.Case{
 					{From: near, To: at, Want: wantNear}, {From: near, To: at, Protocol: corev1.ProtocolUDP, Want: wantNear},
 					{From: neighbour, To: at, Want: onlyBy(3, pods[1])}, {From: far, To: at, Want: onlyBy(3, pods[2])},

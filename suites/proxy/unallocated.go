@@ -35,7 +35,7 @@ func unallocated(ctx context.Context, net *check.Network, cidr netip.Prefix) net
 		check.Abort("the Service range %s has no static band", cidr)
 	}
 	for range 100 {
-		if a := check.Add(bands.First, big.NewInt(net.Rand().Int64N(int64(bands.Offset)))); !taken[a.String()] {
+		if a := check.AddressPlus(bands.First, big.NewInt(net.Rand().Int64N(int64(bands.Offset)))); !taken[a.String()] {
 			return a
 		}
 	}

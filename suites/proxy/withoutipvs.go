@@ -18,7 +18,7 @@ func startWithoutIPVS(ctx context.Context, net *check.Network) (candidate.Node, 
 	node := net.AddNode(ctx, candidate.ProxyConfiguration{Absent: true, WithoutIPVS: true})
 	pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 	svc := net.Expose(ctx, exposed("app"))
-	call := check.Case{From: check.Host(node.Name), To: check.At(svc, exposedPort), Want: check.AnsweredByEach(pods...)}
+	call := check.Case{From: check.Host(node.Name), To: check.ServiceAddress(svc, exposedPort), Want: check.AnsweredByEach(pods...)}
 	there := call
 	there.From = check.Host(net.Node(0))
 	net.Expect(ctx, "the Service is created", there)

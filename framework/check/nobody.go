@@ -39,7 +39,7 @@ func (n *Network) refusedOnly(ctx context.Context, cases []Case, outcomes [][]ca
 	ginkgo.GinkgoHelper()
 	unreachable := func(o candidate.Outcome) bool { return o.Result == candidate.Unreachable }
 	for i, c := range cases {
-		if !c.Want.Refusal || !slices.ContainsFunc(outcomes[i], unreachable) {
+		if !c.Want.ConnectionRefused || !slices.ContainsFunc(outcomes[i], unreachable) {
 			continue
 		}
 		said := n.saidOfNobody(ctx, &c)

@@ -38,8 +38,8 @@ var matrix = sync.OnceValue(func() []matrixEntry {
 	return f.ServiceCIDRs
 })
 
-// Matrix returns the ranges of the Service CIDR matrix that allow the use.
-func Matrix(use RangeUse) []string {
+// ServiceCIDRMatrix returns the ranges of the Service CIDR matrix that allow the use.
+func ServiceCIDRMatrix(use RangeUse) []string {
 	var cidrs []string
 	for _, e := range matrix() {
 		if use == Sample || e.Fill == use {

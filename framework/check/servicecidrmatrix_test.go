@@ -7,7 +7,7 @@ import (
 )
 
 func TestAClusterCanHaveEveryRangeOfTheMatrix(t *testing.T) {
-	for _, entry := range Matrix(Sample) {
+	for _, entry := range ServiceCIDRMatrix(Sample) {
 		if _, err := spec.ParseUsableServiceCIDRs(entry); err != nil {
 			t.Errorf("%q: %v", entry, err)
 		}
