@@ -261,8 +261,10 @@ func (r *plan) judge(ctx context.Context, p *place) error {
 	r.Beside = p.shared
 	err = runner.Run(judging, runner.Options{Selection: r.Selection, Candidate: c, RunID: id, Parallel: r.workers(r.out, r.checks, p.workers), Outlives: p.outlives, SecondAttempt: true, Seed: r.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
 		progress.Event(e)
+		var text strings.Builder
 		if e.Postponed != "" {
-			progress.Println(fmt.Sprintf("%srepeated at the end%s  %s: %s\n", r.palette.Yellow, r.palette.Reset, e.Check, e.Postponed))
+			log.Postpone(&text, e.Check, e.Postponed)
+			progress.Println(text.String())
 		}
 		if e.Result == nil {
 			return
@@ -272,7 +274,6 @@ func (r *plan) judge(ctx context.Context, p *place) error {
 		if e.Result.Reason == check.Interrupted {
 			return
 		}
-		var text strings.Builder
 		verdict := live.Judge(*e.Result)
 		if verdict.KnownDeviation != nil {
 			progress.Known()

@@ -44,6 +44,11 @@ func (l *Log) Write(w io.Writer, c *CheckVerdict) {
 	}
 }
 
+// Postpone writes that a check is unknown so far and runs once more, for this reason.
+func (l *Log) Postpone(w io.Writer, name, reason string) {
+	fmt.Fprintf(w, "%srepeated at the end%s  %s\n%s", l.Palette.Yellow, l.Palette.Reset, name, indented(oneLine("unknown so far: "+reason)))
+}
+
 // kindOf is what reasons have in common that differ by numbers and by names of pods only.
 func kindOf(reason string) string { return digits.ReplaceAllString(reason, "0") }
 
