@@ -67,8 +67,8 @@ const serviceCIDR = "10.96.0.0/16"
 // levels are how full the range is, in percent.
 var levels = []int{0, 50, 90, 99}
 
-// contender is an allocator under measurement: a constructor, whose functions allocate any address and release the one
-// allocated last, and say how many addresses a new range has.
+// contender is an allocator under measurement. Its constructor returns functions that allocate any address and release
+// the last one. It also returns how many addresses a new range has.
 type contender struct {
 	name string
 	make func() (size int, allocate, release func() error, err error)

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Machine is what a measurement depends on.
@@ -72,8 +73,12 @@ func processorTime() float64 {
 	return ticks / 100 // USER_HZ of Linux
 }
 
-// load is the load average of the last minute.
-func load() float64 {
-	l, _ := strconv.ParseFloat(found("/proc/loadavg", `^([0-9.]+)`), 64)
-	return l
+// busyFor is how long busy looks.
+const busyFor = 3 * time.Second
+
+// busy is the share of the processors that works for others at the moment, from 0 to 1.
+func busy() float64 {
+	worked := processorTime()
+	time.Sleep(busyFor)
+	return (processorTime() - worked) / busyFor.Seconds() / float64(runtime.NumCPU())
 }

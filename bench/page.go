@@ -9,6 +9,9 @@ import (
 	"text/template"
 )
 
+// quietShare is how much of the processors others may take on a quiet machine.
+const quietShare = 0.1
+
 // page is what writePage writes.
 var page = filepath.Join("..", "docs", "performance.md")
 
@@ -42,14 +45,14 @@ var pageTemplate = template.Must(template.New("performance").Funcs(template.Func
 	"percent": func(a Allocator) string { return fmt.Sprintf("%d %%", a.Full) },
 	"ratio":   func(a Allocator) string { return fmt.Sprintf("%.1f", a.Kubernetes/a.Reference) },
 	"quiet": func(m Measurement) string {
-		if m.Load <= 0.5 {
+		if m.Busy <= quietShare {
 			return "quiet"
 		}
-		return fmt.Sprintf("load %.1f", m.Load)
+		return fmt.Sprintf("%.0f %% busy", 100*m.Busy)
 	},
 	"consistent": func(ms []Measurement) (out []Measurement) {
 		for _, m := range ms {
-			if m.Changes > 0 {
+			if m.Changes > 0 && m.Name != "reference" { // whose clock is virtual
 				out = append(out, m)
 			}
 		}
@@ -71,9 +74,9 @@ var pageTemplate = template.Must(template.New("performance").Funcs(template.Func
 
 <!-- Written by bench page from bench/results. Do not edit. -->
 
-This page has the figures of this release. [bench](../bench) measured them and wrote this page. Each figure
-is a median, with the smallest and the largest value where there was more than one run. Processor
-time is that of the whole machine, so it counts containers too.
+This page has the figures of this release. [bench](../bench) measured them and wrote this page. Each
+figure is a median, with the smallest and the largest value where there was more than one run.
+Processor time is that of the whole machine, so it counts containers too.
 {{range .}}
 ## {{.Machine}}
 {{with .Runs}}
@@ -91,8 +94,8 @@ The commands:
 | {{what .}} | ` + "`{{.Command}}`" + ` | {{or .Commit}} |
 {{- end}}
 
-Memory is the largest resident set of one process of the program. The last column is the load
-average when the first run began.
+Memory is the largest resident set of one process of the program. The last column says whether
+something else kept the processors busy when the first run began.
 {{with consistent .}}
 ### Time to consistency
 

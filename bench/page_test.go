@@ -9,8 +9,8 @@ func TestPageShowsWhatWasMeasured(t *testing.T) {
 	f := &File{
 		Version: "v1.0.0", Machine: Machine{Processor: "Processor", Cores: 2, Memory: 24, Kernel: "Linux 6.18", Go: "go1.26.8"},
 		Runs: []Measurement{
-			{Name: "reference", Command: "conformance run", Commit: "abc", N: 3, Wall: Spread{1.9, 1.8, 2.4}, Processor: Spread{3, 3, 3}, Memory: Spread{90, 90, 90}, Checks: 866, Verdict: "conformant", Load: 0.1},
-			{Name: "kind", Command: "conformance run --tier kind", N: 1, Wall: Spread{679, 679, 679}, Changes: 396, P50: 1.47, P99: 9.02, Load: 7},
+			{Name: "reference", Command: "conformance run", Commit: "abc", N: 3, Wall: Spread{1.9, 1.8, 2.4}, Processor: Spread{3, 3, 3}, Memory: Spread{90, 90, 90}, Checks: 866, Verdict: "conformant", Busy: 0.03},
+			{Name: "kind", Command: "conformance run --tier kind", N: 1, Wall: Spread{679, 679, 679}, Changes: 396, P50: 1.47, P99: 9.02, Busy: 0.7},
 		},
 		Allocators: []Allocator{{99, 36, 13988}},
 	}
@@ -21,7 +21,7 @@ func TestPageShowsWhatWasMeasured(t *testing.T) {
 	for _, want := range []string{
 		"## Processor, 2 cores, 24 GiB of memory, Linux 6.18, Go 1.26.8\n",
 		"| all suites on the reference | 1.9 s (1.8 to 2.4) | 3.0 s | 90 MiB | 866 | conformant | 3 | quiet |\n",
-		"| 11 min 19 s | 0.0 s | 0 MiB | - | - | 1 | load 7.0 |\n",
+		"| 11 min 19 s | 0.0 s | 0 MiB | - | - | 1 | 70 % busy |\n",
 		"| 396 | 1.47 s | 9.02 s |\n",
 		"| 99 % | 36 | 13988 | 388.6 |\n",
 	} {

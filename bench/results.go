@@ -37,8 +37,8 @@ type Measurement struct {
 	// Wall is in seconds. Processor is in seconds, of the whole machine, so it counts containers too.
 	Wall      Spread `json:"wall"`
 	Processor Spread `json:"processor"`
-	// Load is the load average of the last minute when the first run began: above 0.5 the machine was not quiet.
-	Load float64 `json:"load"`
+	// Busy is the share of the processors that worked for others just before the first run, from 0 to 1: above quietShare the machine was not quiet.
+	Busy float64 `json:"busy"`
 	// Memory is the largest resident set of one process of the command, in MiB.
 	Memory  Spread `json:"memory,omitzero"`
 	Checks  int    `json:"checks,omitempty"`

@@ -17,7 +17,7 @@ import (
 	"github.com/service-conformance/conformance/framework/words"
 )
 
-// shownRequests is how many requests of a check are shown. Who fills a range sends thousands that are alike.
+// shownRequests is how many requests of a check are shown. A check that fills a range sends thousands that are alike.
 const shownRequests = 40
 
 // namespaceOfRun is the name of a namespace that a run makes.

@@ -66,8 +66,9 @@ func readManifest(t *testing.T, name string, into any) {
 	}
 }
 
-// runsOn demands that the container runs this program in a way that works: with the flags that it has, folders that it can write, the same
-// image for agents, and no right that the restricted pod security standard forbids. pod is the security context of its pod; nil if that has none.
+// runsOn demands that the container runs this program in a way that works. It uses flags that exist, folders that it
+// can write, and the same image for agents. It needs no right that the restricted pod security standard forbids. pod is
+// the security context of its pod; nil if that has none.
 func runsOn(t *testing.T, c corev1.Container, pod *corev1.PodSecurityContext, volumes []corev1.Volume) {
 	t.Helper()
 	if c.Image != imagePlaceholder || !slices.Contains(c.Args, "--agent-image="+imagePlaceholder) {

@@ -68,7 +68,7 @@ func TestAWrongImplementationFileSaysWhatIsWrong(t *testing.T) {
 	}
 }
 
-// TestPartsAreNamedByThemselves: who writes a proxy keeps what is known of the API server.
+// TestPartsAreNamedByThemselves demands that a proxy of another name keeps what is known of the API server.
 func TestPartsAreNamedByThemselves(t *testing.T) {
 	c, err := reference.New(reference.Options{})
 	if err != nil {

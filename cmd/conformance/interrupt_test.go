@@ -24,8 +24,8 @@ import (
 	"github.com/service-conformance/conformance/framework/report"
 )
 
-// TestSignalToAllProcessesLeavesNothing demands that a run that a terminal, or a program such as timeout, ends with all of its workers at once removes its
-// namespaces from the cluster, and so does one without workers.
+// TestSignalToAllProcessesLeavesNothing ends a run with all of its workers at once, as a terminal or a program such as
+// timeout does. The run must remove its namespaces from the cluster. So must a run without workers.
 func TestSignalToAllProcessesLeavesNothing(t *testing.T) {
 	for _, told := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP} {
 		if signal.Ignored(told) { // this test runs under nohup
@@ -46,7 +46,7 @@ func TestSignalToAllProcessesLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestRunUnderNohupOutlivesTheTerminal demands that SIGHUP is not noticed where whoever started the program has it ignored.
+// TestRunUnderNohupOutlivesTheTerminal demands that the program ignores SIGHUP if its parent process did.
 func TestRunUnderNohupOutlivesTheTerminal(t *testing.T) {
 	run := startInterruptible(t, true, "--parallel", "1", "--focus", "alloc-dynamic-assigned")
 	<-run.created.ResultChan()

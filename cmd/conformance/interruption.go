@@ -19,7 +19,8 @@ import (
 
 // Bounds on what happens after a signal.
 const (
-	// sameSignal is the time in which signals count as one: a terminal, and programs such as timeout, send theirs to a process and to those that pass them on to it.
+	// sameSignal is the time in which signals count as one. A terminal, or a program such as timeout, sends its signal
+	// to a process and to those that pass it on.
 	sameSignal = time.Second
 	// endsWithin is how long the program takes to end.
 	endsWithin = 8 * time.Second
@@ -27,7 +28,8 @@ const (
 	passedOnWithin = 500 * time.Millisecond
 )
 
-// interruption is what signals do to the program: the first one ends its context, a later one ends the program at once, and so does time.
+// interruption is what signals do to the program. The first one ends its context. A later one ends the program at once,
+// and so does time.
 type interruption struct {
 	end  context.CancelCauseFunc
 	quit func(code int)

@@ -261,7 +261,8 @@ func makeFIFO(t *testing.T) string {
 	return path
 }
 
-// labPrograms is a folder of programs for a lab of which none serves. etcd is what etcd does when it is to serve, in words of a shell.
+// labPrograms is a folder of programs for a lab of which none serves. etcd is a shell command that runs in place of
+// etcd when it is to serve.
 func labPrograms(t *testing.T, etcd string) (dir string) {
 	t.Helper()
 	dir = t.TempDir()

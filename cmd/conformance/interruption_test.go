@@ -11,8 +11,8 @@ import (
 	"github.com/service-conformance/conformance/framework/report"
 )
 
-// TestASecondSignalEndsAtOnce demands that the first signal ends the context, that what a terminal sends beside one that is passed on is no second one, and that
-// a second one does not wait for anything.
+// TestASecondSignalEndsAtOnce demands that the first signal ends the context. A signal that a terminal sends beside one
+// that is passed on is no second one. A second one does not wait for anything.
 func TestASecondSignalEndsAtOnce(t *testing.T) {
 	ctx, end := context.WithCancelCause(t.Context())
 	quits := []int{}

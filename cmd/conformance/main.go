@@ -50,7 +50,8 @@ func main() {
 	os.Exit(code)
 }
 
-// endWithTerminal makes SIGHUP, by which a terminal that goes says so, a SIGTERM: whoever listens for that, Ginkgo among them, cleans up. nohup has it ignored.
+// endWithTerminal turns SIGHUP, which a closing terminal sends, into SIGTERM. Everything that listens for SIGTERM then
+// cleans up, Ginkgo included. nohup has it ignored.
 func endWithTerminal() {
 	if signal.Ignored(syscall.SIGHUP) {
 		return

@@ -73,8 +73,8 @@ func (r recorded) RoundTrip(request *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// asCluster is the reference as a cluster in use. Its control plane is that of the stand-in, offered by the tier itself; traffic goes through the
-// data plane of the reference, less what the tier has not.
+// asCluster is the reference as a cluster in use. Its control plane is that of the stand-in, offered by the tier
+// itself. Traffic goes through the data plane of the reference, without what the tier does not have.
 type asCluster struct {
 	*cluster.Cluster
 	reference *reference.Reference
@@ -327,8 +327,9 @@ func (a attributes) String() string {
 	return strings.TrimSpace(fmt.Sprintf("%s %s %s", a.verb, schema.GroupResource{Group: a.group, Resource: a.resource}, a.name))
 }
 
-// attributesOf are those of a request as the API server finds them (k8s.io/apiserver, pkg/endpoints/request). One that would create what it is to
-// change needs the right to create as well: PUT and apply of an object that there is not (pkg/endpoints/handlers).
+// attributesOf are those of a request as the API server finds them (k8s.io/apiserver, pkg/endpoints/request). A PUT or
+// an apply of an object that does not exist creates it, so it needs the right to create as well
+// (pkg/endpoints/handlers).
 func attributesOf(t *testing.T, s sent) []attributes {
 	t.Helper()
 	at, err := url.ParseRequestURI(s.URI)

@@ -89,7 +89,7 @@ func (f *runFlags) registerSelection(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&f.Focus, "focus", nil, "requirement IDs or names of checks, or globs on them, such as 'alloc-*' (default all)")
 	flags.StringArrayVar(&f.Skip, "skip", nil, "requirement IDs or names of checks, or globs on them, to leave out")
 	flags.BoolVar(&f.failFast, "fail-fast", false, "end the run with the first check that finds a MUST not met which is no known deviation")
-	flags.DurationVar(&f.MaxWait, "max-wait", 0, "wait at most this long for what the candidate is to follow, for who develops it: 3s (default: what each demand allows, mostly 30s)")
+	flags.DurationVar(&f.MaxWait, "max-wait", 0, "wait at most this long for a change to take effect, such as 3s while you develop (default: what each demand allows, mostly 30s)")
 	flags.StringSliceVar(&f.Features, "feature", nil, "features that the candidate claims (default all)")
 	flags.StringSliceVar(&f.profiles, "profile", nil, "profiles that the candidate claims: core, kubernetes-api, kube-proxy and its modes, and optional features (default all)")
 	flags.StringArrayVar(&f.ServiceCIDRs, "service-cidr", nil, "Service ranges to run on instead of the matrix; two joined by a comma are dual stack")
@@ -386,7 +386,8 @@ func (f *runFlags) validate() error {
 	return f.validateTier()
 }
 
-// workers is the number of worker processes: those of the tier, unless --parallel says it, and no more than there are checks, nor than the machine bears.
+// workers is the number of worker processes: --parallel, or that of the tier. It is at most the number of checks, and
+// at most what the machine bears.
 func (f *runFlags) workers(out io.Writer, checks, ofTier int) int {
 	wanted := cmp.Or(f.parallel, ofTier)
 	if most := max(16, 8*runtime.NumCPU()); wanted > most {
@@ -428,7 +429,7 @@ func isTerminal(out io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd())) && os.Getenv("TERM") != "dumb"
 }
 
-// writeMetrics writes the file of --metrics in one step: who collects it never reads half of it.
+// writeMetrics writes the file of --metrics in one step, so that a collector never reads half of it.
 func (f *runFlags) writeMetrics(r *report.Report) error {
 	if f.metrics == "" {
 		return nil

@@ -76,7 +76,8 @@ func TestShardsOfASelectionAreItsParts(t *testing.T) {
 	}
 }
 
-// TestClustersOfARunDivideAlike demands that the ranges that a process is given do not decide in which shard a check is: the clusters of tier kind have one each.
+// TestClustersOfARunDivideAlike demands that the ranges of a process do not decide in which shard a check is. Each
+// cluster of tier kind has one range.
 func TestClustersOfARunDivideAlike(t *testing.T) {
 	s := runner.Selection{Focus: []string{"alloc-*"}, Shard: candidate.Shard{Index: 2, Of: 3}}
 	want, _ := planned(s)
@@ -110,8 +111,8 @@ func TestParseShard(t *testing.T) {
 	}
 }
 
-// inShards runs the reference in n shards, each as another process with another number of workers, merges the reports, and returns the folder of the merged report, what
-// was printed and the exit code.
+// inShards runs the reference in n shards, each as a process with a different number of workers. It merges the reports,
+// and returns the folder of the merged report, the output and the exit code.
 func inShards(t *testing.T, n int, args ...string) (folder, stdout, stderr string, code int) {
 	t.Helper()
 	dir := t.TempDir()
@@ -128,7 +129,8 @@ func inShards(t *testing.T, n int, args ...string) (folder, stdout, stderr strin
 	return filepath.Join(dir, "merged"), stdout, stderr, code
 }
 
-// decided is report.json of a folder without what two runs of the same flags differ in: times, and what checks tell of addresses and namespaces that they were given.
+// decided is report.json of a folder without what differs between two runs of the same flags. These are times,
+// addresses, and names of namespaces.
 func decided(t *testing.T, folder string) []byte {
 	t.Helper()
 	r, err := report.Open(folder)
@@ -151,8 +153,8 @@ func decided(t *testing.T, folder string) []byte {
 	return data
 }
 
-// TestARunInShardsIsTheRun judges the reference once undivided and once in three shards, and compares the reports: of a conformant one, and of a proxy whose fault
-// blocks much that is in other shards.
+// TestARunInShardsIsTheRun judges the reference once undivided and once in three shards, and compares the reports. It
+// does so for a conformant reference, and for a proxy whose fault blocks much that is in other shards.
 func TestARunInShardsIsTheRun(t *testing.T) {
 	for name, args := range map[string][]string{
 		"conformant": {"run", "--seed", "7"},

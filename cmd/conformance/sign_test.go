@@ -92,7 +92,7 @@ func TestASignedBundleIsVerifiedByItsKeyAlone(t *testing.T) {
 	if _, stderr, code := conformance(t, t.TempDir(), "report", "render", dir); code != report.ExitUsage || !strings.Contains(stderr, "--to") {
 		t.Errorf("render into it: exit code %d: %s", code, stderr)
 	}
-	// Who changes a file and its digest cannot sign the digests.
+	// Changing a file and its digest is not enough to sign the digests.
 	if err := os.WriteFile(filepath.Join(dir, bundle.LogFile), []byte("all was well"), 0o644); err != nil {
 		t.Fatal(err)
 	}

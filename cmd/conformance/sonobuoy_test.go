@@ -30,8 +30,8 @@ import (
 	"github.com/service-conformance/conformance/internal/sonobuoy"
 )
 
-// aggregator stands in for Sonobuoy: for the worker beside the plugin, which relays progress and waits for the file done, and for the aggregator, which
-// unpacks what the worker sends and counts test cases. All that it knows of a plugin is what those know.
+// aggregator stands in for Sonobuoy. The worker beside the plugin relays progress and waits for the file done. The
+// aggregator unpacks what the worker sends and counts test cases. All that it knows of a plugin is what those know.
 type aggregator struct {
 	dir string // of results
 
@@ -224,7 +224,8 @@ func TestSonobuoyGetsTheFailuresOfARun(t *testing.T) {
 	if err := json.Unmarshal(files[report.JSONFile], &r); err != nil {
 		t.Fatal(err)
 	}
-	// A failure that is told while the run goes on may turn out to be blocked by one that comes later: JUnit has it as skipped.
+	// A failure that is told while the run goes on may later turn out to be blocked by another one. JUnit has it as
+	// skipped.
 	told := slices.DeleteFunc(append(slices.Clone(u.Failures), wholeRun), func(name string) bool {
 		return slices.ContainsFunc(r.Checks, func(x report.CheckVerdict) bool { return x.StableName() == name && x.Verdict == check.Blocked })
 	})
@@ -237,7 +238,8 @@ func TestSonobuoyGetsTheFailuresOfARun(t *testing.T) {
 	}
 }
 
-// The run is interrupted while the first request for a Service in a second namespace is held back: something is decided then, and something is not.
+// The test interrupts the run while the first request for a Service in a second namespace is held back. Something is
+// decided then, and something is not.
 func TestSonobuoyGetsAnInterruptedRun(t *testing.T) {
 	a, held := startAggregator(t), make(chan struct{})
 	var mu sync.Mutex

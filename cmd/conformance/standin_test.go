@@ -29,8 +29,9 @@ import (
 	"github.com/service-conformance/conformance/internal/agent"
 )
 
-// standIn is a cluster behind HTTP, for tests of what a run sends to one: the API server of the reference, three nodes, DNS and kube-proxy as
-// kubeadm leaves them, a kubelet that starts every pod at once, and pods whose agents say that they did as they were told.
+// standIn is a cluster behind HTTP, for tests of what a run sends to one. It has the API server of the reference, three
+// nodes, and DNS and kube-proxy as kubeadm leaves them. Its kubelet starts every pod at once. The agents of pods say
+// that they did as they were told.
 type standIn struct {
 	kubeconfig string
 	admin      kubernetes.Interface // whose requests nobody sees

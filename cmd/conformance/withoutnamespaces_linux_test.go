@@ -27,8 +27,8 @@ func init() {
 	os.Unsetenv(withoutNamespaces)
 }
 
-// TestTrafficThatCannotBeSentIsNoPass demands that a run that asks for traffic is refused where this user may make no namespaces, whatever else it asks for, and
-// before anything is built or written.
+// TestTrafficThatCannotBeSentIsNoPass lets a run ask for traffic where this user may make no namespaces. The run is
+// refused, whatever else it asks for, before anything is built or written.
 func TestTrafficThatCannotBeSentIsNoPass(t *testing.T) {
 	dir := t.TempDir()
 	for _, args := range []string{

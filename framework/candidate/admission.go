@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Admission is what the admission of a candidate was found to do to Services beyond what an API server does by itself: plugins, policies and webhooks
-// that somebody has configured.
+// Admission is what the admission of a candidate does to Services beyond what an API server does by itself. Its
+// operators may have configured plugins, policies and webhooks.
 type Admission struct {
 	// Labels, Annotations and Finalizers are what it adds to every Service: keys, sorted.
 	Labels      []string `json:"labels,omitempty"`

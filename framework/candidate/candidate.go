@@ -19,10 +19,10 @@ import (
 type Candidate interface {
 	// Describe says what is under test. It is cheap and may be called before any control plane exists.
 	Describe() Description
-	// ControlPlane returns a control plane as asked for, starting one where that is needed and possible.
-	// It blocks while an exclusive lease that conflicts is held. An *UnavailableError means that this
-	// candidate cannot offer such a control plane (the check is then not applicable); any other error
-	// means that the environment failed (the check is then unknown).
+	// ControlPlane returns a control plane as asked for, starting one where that is needed and possible. It blocks
+	// while an exclusive lease that conflicts is held. An *UnavailableError means that this candidate cannot offer such
+	// a control plane. The check is then not applicable. Any other error means that the environment failed. The check
+	// is then unknown.
 	ControlPlane(ctx context.Context, request Request) (ControlPlane, error)
 	// DataPlane returns nodes and pods, and the control plane that they belong to. It needs the capability data-plane;
 	// the errors are those of ControlPlane.
@@ -45,17 +45,18 @@ type Description struct {
 	Capabilities []spec.Capability `json:"capabilities"`
 	// Declarations say what the implementation does where the specification leaves room, see spec.Declarables.
 	Declarations map[spec.Declarable]string `json:"declarations,omitempty"`
-	// Careful says that others use the candidate, who could feel what goes beyond pods and Services of the usual kind: no request may have it make load
-	// balancers, which cost something.
+	// Careful says that others use the candidate, and could feel what goes beyond pods and ordinary Services. No
+	// request may have it make load balancers, which cost something.
 	Careful bool `json:"careful,omitempty"`
-	// Patience is how many times longer than on the lab things may take here: on a machine that is emulated, on nodes that have other work; 0 is 1.
+	// Patience is the timeout factor: how many times longer than on the lab things may take here. Emulated machines and
+	// busy nodes need it; 0 is 1.
 	Patience int `json:"patience,omitempty"`
 	// ProxyMode is the mode of kube-proxy on the shared nodes (ProxyModes), where it is kube-proxy and can be seen.
 	ProxyMode string `json:"proxyMode,omitempty"`
 	// FurtherServiceCIDRs are ranges that addresses come from as well, beside those of the control planes: somebody has extended the cluster by ServiceCIDR objects.
 	FurtherServiceCIDRs []string `json:"furtherServiceCIDRs,omitempty"`
-	// Admission is set where somebody may have configured what the API server admits: a run then asks it before it begins (check.FindAdmission), and puts here what it
-	// found; nil means that Services are stored as they are sent.
+	// Admission is set where the operators may have configured what the API server admits. A run asks it before it
+	// begins (check.FindAdmission), and puts here what it found. nil means that Services are stored as they are sent.
 	Admission *Admission `json:"admission,omitempty"`
 	// Nobody are addresses of the candidate's own networks that nobody has, at most one of each family, for what is to stay with the candidate. Without one, checks take
 	// addresses for documentation.
@@ -136,8 +137,8 @@ type Access struct {
 // namespaces of the checks.
 const RunLabel = "service-conformance/run"
 
-// BalancerCleanup is the finalizer by which a Service waits until its load balancer is cleaned up (KEP-980). It is that of whoever makes load balancers: what
-// takes it away from without leaves a load balancer behind.
+// BalancerCleanup is the finalizer by which a Service waits until its load balancer is cleaned up (KEP-980). It belongs
+// to the controller that makes load balancers. If anything else removes it, a load balancer is left behind.
 const BalancerCleanup = "service.kubernetes.io/load-balancer-cleanup"
 
 // FreeOfChecks takes the finalizers from a Service that checks gave it, which are all but BalancerCleanup, and reports whether there were any.

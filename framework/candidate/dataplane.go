@@ -18,8 +18,9 @@ type DataPlaneRequest struct {
 
 // NamespaceLender is a DataPlane that has been lent a namespace together with the lease.
 type NamespaceLender interface {
-	// LentNamespace is that namespace, which has no Services, no endpoints and no pods with labels of checks; empty if none was lent. Whoever leases the data plane deletes
-	// the Services that it has made there; the rest is removed by Release.
+	// LentNamespace is that namespace, which has no Services, no endpoints and no pods with labels of checks; empty if
+	// none was lent. A user of the data plane deletes the Services that it has made there; the rest is removed by
+	// Release.
 	LentNamespace() string
 }
 
@@ -35,18 +36,19 @@ type DataPlane interface {
 	// is its gateway. There are at least four of each family that the data plane has.
 	ExternalAddresses() []netip.Addr
 
-	// StartPod creates the Pod object and starts a backend that answers on its ports with its identity and with the client address
-	// that it saw; without ports it is a client only. It returns the pod with its addresses once it answers; the Pod object is then
-	// Running, and Ready unless the pod says otherwise.
+	// StartPod creates the Pod object and starts a backend. The backend answers on its ports with its identity and with
+	// the client address that it saw. Without ports it is a client only. It returns the pod with its addresses once it
+	// answers; the Pod object is then Running, and Ready unless the pod says otherwise.
 	StartPod(ctx context.Context, pod Pod) (Pod, error)
-	// LendPod lends a pod on a shared node to send from, and to answer on the ports, which are the same for all that are lent. Nothing selects it: it has no
-	// labels of a check. No other lease has it at the same time; earlier ones may have had it, and after Release others may. What changes a pod (from SetReady
-	// to Remove) is refused for it.
+	// LendPod lends a pod on a shared node to send from. The pod answers on the ports, which are the same for all pods
+	// that are lent. Nothing selects it: it has no labels of a check. No other lease has it at the same time; earlier
+	// ones may have had it, and after Release others may. What changes a pod (from SetReady to Remove) is refused for
+	// it.
 	LendPod(ctx context.Context, node string, ports []PodPort) (Pod, error)
 	// SetReady sets the Ready condition of the Pod object, as a readiness probe would.
 	SetReady(ctx context.Context, pod PodName, ready bool) error
-	// AnswerReadiness lets the pod answer its readiness probe so from now on, and returns at once: that the Ready condition follows is up to
-	// the kubelet (capability kubelet).
+	// AnswerReadiness sets how the pod answers its readiness probe from now on, and returns at once. The kubelet then
+	// changes the Ready condition (capability kubelet).
 	AnswerReadiness(ctx context.Context, pod PodName, ready bool) error
 	// Environment returns the environment of the pod's process as it started (capability kubelet): "NAME=value", sorted.
 	Environment(ctx context.Context, pod PodName) ([]string, error)
@@ -98,8 +100,8 @@ type Pod struct {
 	Ports []PodPort `json:"ports,omitempty"`
 	// Unready pods start with a Ready condition that is false.
 	Unready bool `json:"unready,omitempty"`
-	// AnyName says that any pod with such labels and ports will do, under whatever name: StartPod may return one of the lent namespace that runs already.
-	// The readiness of such a pod cannot be set once it terminates.
+	// AnyName says that any pod with such labels and ports will do, under whatever name. StartPod may return a running
+	// pod of the lent namespace. The readiness of such a pod cannot be set once it terminates.
 	AnyName bool `json:"anyName,omitempty"`
 	// HostNetwork pods have the addresses of their node.
 	HostNetwork bool `json:"hostNetwork,omitempty"`
@@ -129,8 +131,9 @@ type Client struct {
 	Node string `json:"node,omitempty"`
 	// Gateway sends from outside of the cluster; whatever is not on the client's own network goes to this node.
 	Gateway string `json:"gateway,omitempty"`
-	// Balanced sends from outside of the cluster, where the load balancers are that the cluster has made (spec.LoadBalancers): the load balancer that has
-	// the address chooses the node for each connection. An address that no load balancer has is unreachable there.
+	// Balanced sends from outside of the cluster, where its load balancers are (spec.LoadBalancers). The load balancer
+	// that has the address chooses the node for each connection. An address that no load balancer has is unreachable
+	// there.
 	Balanced bool `json:"balanced,omitempty"`
 	// Address chooses among the addresses of a client outside of the cluster, which has ClientAddresses of each family.
 	Address int `json:"address,omitempty"`
@@ -160,9 +163,10 @@ type Probe struct {
 	Count int `json:"count,omitempty"`
 	// SourcePort is that of every shot; 0 takes a fresh one for each.
 	SourcePort int `json:"sourcePort,omitempty"`
-	// Connection names a connection (with UDP a socket) that is opened by the first shot that names it and stays open until the
-	// lease ends, also between calls; every shot is a request on it. A stream counts as open once a backend has answered on it: one that met a stranger is closed,
-	// and the next shot opens another one. Empty opens one for each shot and closes it.
+	// Connection names a connection, or with UDP a socket. The first shot that names it opens it, and it stays open
+	// until the lease ends, also between calls. Every shot is a request on it. A stream counts as open once a backend
+	// has answered on it. If it met a stranger, it is closed, and the next shot opens another one. Empty opens one for
+	// each shot and closes it.
 	Connection string `json:"connection,omitempty"`
 	// Path makes each shot an HTTP GET (with TCP).
 	Path string `json:"path,omitempty"`
@@ -197,14 +201,16 @@ type Outcome struct {
 	Pod     PodName        `json:"pod,omitzero"`
 	PodPort int            `json:"podPort,omitempty"`
 	Source  netip.AddrPort `json:"source,omitzero"`
-	// Stranger is set when somebody accepted the connection who then proved to be no backend: an answer of another kind, none, or a reset before any.
+	// Stranger is set when something accepted the connection and then proved to be no backend. It gave an answer of
+	// another kind or none, or reset the connection before any.
 	Stranger bool `json:"stranger,omitempty"`
 	// HTTP is the answer to a GET.
 	HTTP *HTTPAnswer `json:"http,omitempty"`
 	// Start is when the shot was sent, Duration how long it took to its result, on the candidate's clock.
 	Start    time.Time     `json:"start"`
 	Duration time.Duration `json:"duration"`
-	// Repeated is how often the kernel sent the first packet of the TCP connection again that the shot has opened: an answered shot may have been dropped before.
+	// Repeated is how often the kernel repeated the first packet of the TCP connection that the shot opened. So a shot
+	// that was answered may have been dropped before.
 	Repeated int `json:"repeated,omitempty"`
 	// Error is what a Broken prober says, and which ICMP error made an Unreachable.
 	Error string `json:"error,omitempty"`
@@ -272,7 +278,8 @@ const (
 	AddRealServer Interference = "add real server"
 	// AddVirtualServer gives every virtual server of IPVS at an address of IPv4 a twin at its TwinAddress.
 	AddVirtualServer Interference = "add virtual server"
-	// CutOff keeps what the API server sends from the node, for as long as there is the node: what its proxy does then it does of itself.
+	// CutOff keeps what the API server sends from the node, for as long as the node exists. What its proxy does then,
+	// it does of itself.
 	CutOff Interference = "cut off from the API server"
 )
 

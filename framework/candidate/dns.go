@@ -5,8 +5,9 @@ import (
 	"net/netip"
 )
 
-// Question is what the DNS of the cluster is asked. Here and in records a name below the domain of the cluster is given without
-// that ("app.default.svc"), so that no check needs to know it; any other name ends in a dot ("www.example.com.").
+// Question is what the DNS of the cluster is asked. A name below the domain of the cluster is given without that domain
+// ("app.default.svc"), here and in records. So no check needs to know the domain. Any other name ends in a dot
+// ("www.example.com.").
 type Question struct {
 	Name string     `json:"name"`
 	Type RecordType `json:"type"`

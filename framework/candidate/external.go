@@ -26,8 +26,9 @@ func (e *ExternalAddresses) Among(s Shard) {
 
 var externalRanges = []netip.Prefix{netip.MustParsePrefix("198.19.0.0/16"), netip.MustParsePrefix("2001:db8:51::/112")}
 
-// Witness is the address of a family that no lease has, in the network of those that leases have. Nodes that are made for a run have it themselves, so a client
-// outside of the cluster whom none of them answers there is cut off from them (Description.Witnesses).
+// Witness is the address of a family that no lease has, in the network of those that leases have. Nodes that are made
+// for a run have it themselves. If none of them answers a client outside of the cluster there, the client is cut off
+// from them (Description.Witnesses).
 func Witness(six bool) netip.Addr {
 	if six {
 		return netip.MustParseAddr("2001:db8:51::ffff")

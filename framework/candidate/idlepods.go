@@ -2,8 +2,9 @@ package candidate
 
 import "sync"
 
-// IdlePods are the pods that DataPlane.LendPod lends and no lease has, by their node. P is what a tier knows of a pod. The zero value is ready for use, and safe
-// for concurrent use. Who was given back first is lent first: the longer a pod rests, the less do the kernels still remember of what it sent.
+// IdlePods are the pods that DataPlane.LendPod lends and no lease has, by their node. P is what a tier knows of a pod.
+// The zero value is ready for use, and safe for concurrent use. The pod that was given back first is lent first. The
+// longer a pod rests, the less do the kernels still remember of what it sent.
 type IdlePods[P any] struct {
 	mu   sync.Mutex
 	idle map[string][]P

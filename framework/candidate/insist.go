@@ -18,8 +18,9 @@ import (
 // insistence are the pauses before an API server is asked again.
 var insistence = wait.Backoff{Duration: 200 * time.Millisecond, Factor: 2, Steps: 6}
 
-// Insist repeats what arranges something until an API server answers it, six times at most: one with much to do gives up what writes after half a minute (504), and
-// may have carried it out all the same. ask is told when it is asked again. The error is that of the last time.
+// Insist repeats a setup request until an API server answers it, six times at most. A busy server gives up a write
+// after half a minute (504), and may have carried it out all the same. ask is told when it is asked again. The error is
+// that of the last time.
 func Insist(ctx context.Context, ask func(again bool) error) error {
 	again := false
 	return retry.OnError(insistence, func(err error) bool { return ctx.Err() == nil && GaveUp(err) }, func() error {
@@ -97,8 +98,9 @@ func Delete(ctx context.Context, client interface {
 	})
 }
 
-// GaveUp reports whether an API server says that it could not do what it was asked for: nothing about what it was asked for. It says so by a code, or by breaking
-// off: kube-apiserver does either when a request takes more than its minute, as it happens (WithTimeout in its filters). See also TimeoutInside.
+// GaveUp reports whether an API server says that it could not do what it was asked for: nothing about what it was asked
+// for. It says so by a code, or by breaking off. kube-apiserver does either when a request takes more than its minute
+// (WithTimeout in its filters). See also TimeoutInside.
 func GaveUp(err error) bool {
 	status, broken := apierrors.APIStatus(nil), http2.StreamError{}
 	if errors.As(err, &status) {
@@ -108,9 +110,10 @@ func GaveUp(err error) bool {
 	return errors.As(err, &broken) && broken.Code == http2.ErrCodeInternal
 }
 
-// TimeoutInside reports whether a code and a message say that what an API server asked in order to answer, its storage or itself, had no answer in time. kube-apiserver
-// tells that by the codes of its own errors and refusals: 403 where admission asked (NewForbidden in its admission package, as LimitRanger uses it for pods), 422 where
-// an allocator did (allocClusterIPs in its storage of Services).
+// TimeoutInside reports whether a code and a message say that the API server waited in vain, for its storage or for
+// itself. kube-apiserver tells that by the codes of its own errors and refusals. It is 403 where admission asked
+// (NewForbidden in its admission package, as LimitRanger uses it for pods). It is 422 where an allocator did
+// (allocClusterIPs in its storage of Services).
 func TimeoutInside(code int, message string) bool {
 	switch code {
 	case http.StatusForbidden, http.StatusUnprocessableEntity, http.StatusInternalServerError:

@@ -11,8 +11,9 @@ type ServerOwner interface {
 	// once Services can be created again: a server may be reached, and ready, before it can allocate. Ranges that are named replace those that it had. It needs
 	// the capability restart-control-plane.
 	Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error
-	// AnotherServer starts one more API server on the same storage and ranges, which ends with the lease, and returns once Services can be created through
-	// it. Feature gates of Kubernetes that are named are set for it alone. It needs an exclusive lease and the capability several-api-servers.
+	// AnotherServer starts one more API server on the same storage and ranges. It returns once Services can be created
+	// through that server, which ends with the lease. Feature gates of Kubernetes that are named are set for it alone.
+	// It needs an exclusive lease and the capability several-api-servers.
 	AnotherServer(ctx context.Context, gates map[string]bool) (Access, error)
 }
 

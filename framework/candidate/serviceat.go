@@ -7,8 +7,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// ServiceAt returns the Service that traffic to an address and port concerns: the one that has the address or, if none has, the one with the port as its
-// node port or health-check node port. It is nil if there is none.
+// ServiceAt returns the Service that traffic to an address and port concerns. It is the one that has the address or, if
+// none has, the one with the port as its node port or health-check node port. It is nil if there is none.
 func ServiceAt(services []corev1.Service, to netip.AddrPort) *corev1.Service {
 	i := slices.IndexFunc(services, func(s corev1.Service) bool { return HasAddress(&s, to.Addr()) })
 	if i < 0 {

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 )
 
-// Addresses are addresses of a range that were handed out, for pictures and for who wants to judge again.
+// Addresses are addresses of a range that were handed out. Pictures and later judgements use them.
 type Addresses struct {
 	// ServiceCIDR is the range.
 	ServiceCIDR string `json:"serviceCIDR"`
@@ -18,8 +18,9 @@ type Addresses struct {
 // drawnAddresses bounds how many addresses are kept: as many as a /20 has.
 const drawnAddresses = 1 << 12
 
-// RecordAddresses adds addresses of a range that were handed out to the evidence, and an observation in words. concurrent says how many of the first were handed
-// out to several clients at a time. Of more than 4096 addresses, and of ranges that are longer than 31 bits, the words are kept alone.
+// RecordAddresses adds addresses of a range that were handed out to the evidence, and an observation in words.
+// concurrent is how many of the first ones several clients got at a time. Of more than 4096 addresses, and of ranges
+// that are longer than 31 bits, the words are kept alone.
 func RecordAddresses(name, words string, cidr netip.Prefix, addresses []netip.Addr, concurrent int) {
 	if current == nil {
 		return

@@ -16,8 +16,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// AddressObject identifies the IPAddress object that stands for an address in use; it is empty where the candidate shows none. The repair of kube-apiserver, when
-// it has not seen a change yet, takes an address that was given back once more, by chance and for a while; that it was given back before shows in another object.
+// AddressObject identifies the IPAddress object that stands for an address in use; it is empty where the candidate
+// shows none. The repair of kube-apiserver may take an address that was given back once more, if it has not seen a
+// change yet. Another object then shows that the address was given back before.
 func (cp *ControlPlane) AddressObject(ctx context.Context, ip string) types.UID {
 	ginkgo.GinkgoHelper()
 	if _, err := netip.ParseAddr(ip); err != nil { // no address: that of an alias, or "None"
@@ -31,8 +32,8 @@ func (cp *ControlPlane) AddressObject(ctx context.Context, ip string) types.UID 
 	return object.UID
 }
 
-// TakenAgain reports whether another object stands for an address than the one that did while it was in use, and records that: so it was given back. Whoever
-// counts on that demands StaysFree.
+// TakenAgain reports whether an address now belongs to another object than while it was in use. It records that,
+// because it proves that the address was given back. A check that counts on that demands StaysFree.
 func (cp *ControlPlane) TakenAgain(ctx context.Context, ip string, object types.UID) bool {
 	ginkgo.GinkgoHelper()
 	now := cp.AddressObject(ctx, ip)

@@ -39,8 +39,9 @@ type trial struct {
 	service *corev1.Service
 }
 
-// FindAdmission asks a candidate what its admission does to Services, by dry runs in a namespace of its own, which it removes. It belongs before a run: an API server
-// that adds what it should not would be taken for one with such an admission, which is why what was found is told.
+// FindAdmission asks a candidate what its admission does to Services, by dry runs in a namespace of its own, which it
+// removes. Call it before a run. Otherwise an API server that adds what it should not would pass for one with such an
+// admission. That is why the run prints what it found.
 //
 // accepted are the features whose Services the API server takes, of those that were tried.
 func FindAdmission(ctx context.Context, c candidate.Candidate, traffic bool) (found *candidate.Admission, accepted []string, err error) {
@@ -119,8 +120,9 @@ func union(a, b []string) []string {
 	return slices.Compact(all)
 }
 
-// withoutAdditions takes from a Service what the admission of the candidate adds to all Services, so that what is left can be compared with what was sent. What admission
-// takes away stays away. Services that the request methods return have come through here.
+// withoutAdditions takes from a Service what the admission of the candidate adds to all Services. What is left can be
+// compared with what was sent. What admission takes away stays away. Services that the request methods return have come
+// through here.
 func withoutAdditions(svc *corev1.Service) *corev1.Service {
 	a := admission()
 	if a == nil || svc == nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// Another starts a second API server on the storage of this one (capability several-api-servers), with the feature gates of Kubernetes that are named set as
-// given. What it returns has the same ranges and namespace, and ends with the check.
+// Another starts a second API server on the storage of this one (capability several-api-servers). The named feature
+// gates of Kubernetes are set as given. What it returns has the same ranges and namespace, and ends with the check.
 func (cp *ControlPlane) Another(ctx context.Context, gates map[string]bool) *ControlPlane {
 	ginkgo.GinkgoHelper()
 	var access candidate.Access

@@ -5,9 +5,9 @@ import (
 	"net/netip"
 )
 
-// Bands are the numbers that the allocation document derives from a Service CIDR: the usable addresses and their
-// division into a static (lower) and a dynamic (upper) band. Computed here from the document alone, so that neither the
-// reference nor Kubernetes judges itself.
+// Bands are the numbers that the allocation document derives from a Service CIDR. They are the usable addresses and
+// their division into a static (lower) and a dynamic (upper) band. Computed here from the document alone, so that
+// neither the reference nor Kubernetes judges itself.
 type Bands struct {
 	// Usable is the number of addresses that can be handed out: all but the network address and, for IPv4, the broadcast address.
 	Usable *big.Int

@@ -185,7 +185,8 @@ func (n *Network) belong(feature string, addresses ...string) {
 	}
 }
 
-// beyondClaims is the feature that a case needs and the candidate does not claim, or the declaration that rules the case out; empty if it can be judged.
+// beyondClaims is the feature that a case needs and the candidate does not claim, or the declaration that rules the
+// case out. It is empty if the case can be judged.
 func (n *Network) beyondClaims(c *Case) string {
 	if i := slices.IndexFunc(n.featuresOf(c), func(f string) bool { return !claimed(f) }); i >= 0 {
 		return n.featuresOf(c)[i]
@@ -321,7 +322,8 @@ func (n *Network) withinClaims(cases []Case) (judged []Case, places []int) {
 	return judged, places
 }
 
-// Watcher is the client itself, or a pod on its node where processes in the host network are not served: what stands for a node that has followed a change.
+// Watcher is the client itself, or a pod on its node where the host network is not served. It shows whether a node has
+// followed a change.
 func (n *Network) Watcher(ctx context.Context, client candidate.Client) candidate.Client {
 	ginkgo.GinkgoHelper()
 	if client.Node == "" || n.Declared(spec.HostAccess) == "served" {

@@ -15,9 +15,10 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// Converge demands that the controllers of the cluster follow a change, which what names, within the bound. A machine can starve the controllers and the
-// kubelets. So if the demand is not met, a plain pod and a Service that selects it are made: the demand gets as much time again as the pod takes to stand in an
-// EndpointSlice. On a virtual clock the bound passes first, and the demand is looked at once.
+// Converge demands that the controllers of the cluster follow a change, which what names, within the bound. A machine
+// can starve the controllers and the kubelets. So if the demand is not met, a plain pod and a Service that selects it
+// are made. The demand gets as much time again as the pod takes to appear in an EndpointSlice. On a virtual clock the
+// bound passes first, and the demand is looked at once.
 func (n *Network) Converge(ctx context.Context, what string, bound time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
 	if n.virtual {
@@ -28,8 +29,8 @@ func (n *Network) Converge(ctx context.Context, what string, bound time.Duration
 	converge(ctx, what, bound, func() time.Duration { return n.controllersPace(ctx, paceBounds*bounded(patiently(bound))) }, demand)
 }
 
-// controllersPace returns how long a plain pod takes from its creation until an EndpointSlice lists it as ready; zero if that takes longer than the bound: then
-// the controllers are not slow, but do not work.
+// controllersPace returns how long a plain pod takes from its creation until an EndpointSlice lists it as ready. It
+// returns zero if that takes longer than the bound: then the controllers do not work.
 func (n *Network) controllersPace(ctx context.Context, bound time.Duration) time.Duration {
 	ginkgo.GinkgoHelper()
 	watch := startStopwatch()

@@ -30,9 +30,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// ControlPlane is what a check sees of the control plane under test: its ranges, a namespace of its own, and the API. The
-// request methods (Create, Get, Patch …) return the server's Response, be it success or refusal, and abort the check as
-// unknown when there is no response. All methods are safe for concurrent use.
+// ControlPlane is what a check sees of the control plane under test: its ranges, a namespace of its own, and the API.
+// The request methods (Create, Get, Patch …) return the server's Response, be it success or refusal. They abort the
+// check as unknown when there is no response. All methods are safe for concurrent use.
 type ControlPlane struct {
 	lease     candidate.ControlPlane
 	config    *rest.Config
@@ -219,7 +219,8 @@ func (cp *ControlPlane) clean(interruptible ginkgo.SpecContext) {
 	Must(err)
 }
 
-// cleanRetries are the pauses before a server that could not be asked is asked again: 6 seconds, for a run whose server has gone has to end, too.
+// cleanRetries are the pauses before a server that could not be asked is asked again. They sum up to 6 seconds, so that
+// a run whose server has gone ends.
 var cleanRetries = wait.Backoff{Duration: retryPause, Factor: 2, Steps: 6}
 
 // removeNamespaces removes all that can be removed; what is wrong with one namespace lets no other one stay.
@@ -231,8 +232,8 @@ func (cp *ControlPlane) removeNamespaces(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// removeNamespace removes the Services first: their addresses and node ports are free only when they are gone, and not every control plane has a controller that
-// empties namespaces.
+// removeNamespace removes the Services first, because their addresses and node ports are free only when they are gone.
+// Not every control plane has a controller that empties namespaces.
 func (cp *ControlPlane) removeNamespace(ctx context.Context, ns string) error {
 	err := cp.deleteServices(ctx, ns)
 	if err != nil {
@@ -249,19 +250,19 @@ func (cp *ControlPlane) removeNamespace(ctx context.Context, ns string) error {
 	return err
 }
 
-// transient reports whether another time may be better: there was no response, or one of a server that has too much to do or is out of order.
+// transient reports whether a later try may succeed. There was no response, or the server is busy or out of order.
 func transient(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || candidate.GaveUp(err)
 }
 
-// One request deletes up to deletePage Services, and at least leastDeletePage of them: kube-apiserver cuts off a request that
-// takes longer than 34 seconds (requestTimeoutUpperBound in its handlers).
+// One request deletes up to deletePage Services, and at least leastDeletePage of them. kube-apiserver cuts off a
+// request that takes longer than 34 seconds (requestTimeoutUpperBound in its handlers).
 const deletePage, leastDeletePage = 500, 500 / 4 / 4 / 4
 
-// deleteServices deletes all Services of a namespace, and lets those go that a check gave a finalizer and, having failed, did
-// not take it away from. The responses to the deletions name them, which saves a list: a consistent one takes 100 ms.
-// A server that is too slow for a page is asked for a smaller one.
+// deleteServices deletes all Services of a namespace. It removes finalizers that a failed check has left on them. The
+// responses to the deletions name them, which saves a list: a consistent one takes 100 ms. A server that is too slow
+// for a page is asked for a smaller one.
 func (cp *ControlPlane) deleteServices(ctx context.Context, ns string) error {
 	page := deletePage
 	for {
@@ -301,7 +302,7 @@ func (cp *ControlPlane) deletePageOfServices(ctx context.Context, ns string, pag
 			if !apierrors.IsConflict(err) {
 				return 0, err
 			}
-			// Whoever makes load balancers has changed it meanwhile.
+			// The controller of load balancers has changed it meanwhile.
 			if svc, err = cp.core.Services(ns).Get(ctx, svc.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 				break
 			} else if err != nil {

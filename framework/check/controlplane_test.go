@@ -68,7 +68,8 @@ func TestCleaningLeavesNoNamespaceBecauseOfAnother(t *testing.T) {
 	})
 }
 
-// TestCleaningDeletesServicesByPages demands that no request deletes more than a page, that all go, and that those which somebody else holds are not asked for for ever.
+// TestCleaningDeletesServicesByPages demands that no request deletes more than a page, and that all Services go. The
+// cleanup does not ask for ever for those that something else holds.
 func TestCleaningDeletesServicesByPages(t *testing.T) {
 	for name, want := range map[string]struct{ services, held, atOnce, requests int }{
 		"few": {3, 0, deletePage, 1}, "one page": {deletePage, 0, deletePage, 2}, "some": {2*deletePage + 7, 0, deletePage, 3},

@@ -1,5 +1,5 @@
-// Package check is how a check is declared and judged: It binds executable code to requirements of the
-// specification, gives it a control plane, and turns what happens into a verdict with evidence.
+// Package check is how a check is declared and judged. It binds executable code to requirements of the specification,
+// and gives it a control plane. It turns what happens into a verdict with evidence.
 package check
 
 import (
@@ -135,12 +135,12 @@ func Aside(ids ...spec.ID) Option {
 // Slow leaves the check undecided, as not applicable, unless the run asks for slow checks.
 func Slow() Option { return func(d *Declaration) { d.Slow = true } }
 
-// Alone runs the check while no other one runs: for what a machine that is busy with others cannot tell, such as a second that
-// somebody waits from a second that he works. Such checks come last; let them be short.
+// Alone runs the check while no other one runs. A busy machine cannot tell a second of waiting from a second of work.
+// Such checks come last; let them be short.
 func Alone() Option { return func(d *Declaration) { d.alone = true } }
 
-// Long lets the check begin before others, with those that stand in the same container: it waits for seconds that others can use, and would keep the end of
-// the run waiting.
+// Long lets the check begin before others, with those that stand in the same container. It waits for seconds that
+// others can use, and would delay the end of the run.
 func Long() Option { return func(d *Declaration) { d.long = true } }
 
 // Timeout replaces DefaultTimeout.
@@ -163,9 +163,9 @@ func Preview() []Declaration {
 	return Declarations()
 }
 
-// It declares a check of a requirement. text completes the sentence of the container that it stands in and is unique there.
-// args are Options and, last, a Body or a TrafficBody. It must be called inside a Ginkgo container of a package below suites/, or of
-// another package, whose directory is then the name of the suite.
+// It declares a check of a requirement. text completes the sentence of its container, and is unique there. args are
+// Options and, last, a Body or a TrafficBody. Call it inside a Ginkgo container of a package below suites/, or of
+// another package. The directory of that package is then the name of the suite.
 func It(id spec.ID, text string, args ...any) {
 	ginkgo.GinkgoHelper()
 	d := Declaration{Requirements: []spec.ID{id}, Timeout: DefaultTimeout}

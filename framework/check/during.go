@@ -12,13 +12,14 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// LossTimeout is the silence that counts as a loss where every single shot counts: what is demanded is not looked at again, so it is longer than a loaded
-// machine may leave a backend without its turn, and than TCP takes to repeat itself.
+// LossTimeout is the silence that counts as a loss where every single shot counts. Nothing looks again at such a
+// demand. So the timeout is longer than a loaded machine may delay a backend, and longer than TCP takes to repeat
+// itself.
 const LossTimeout = 15 * time.Second
 
-// During sends the shots of the probe one after the other, over and over, while change runs: at least once before it begins and once
-// after it has ended. It returns all outcomes in order. A connection whose first packet was dropped counts as Dropped although the kernel's repetition
-// was answered, see droppedAtFirst.
+// During sends the shots of the probe one after the other, over and over, while change runs. It sends at least one
+// before the change begins and one after it has ended. It returns all outcomes in order. A connection whose first
+// packet was dropped counts as Dropped although the kernel's repetition was answered, see droppedAtFirst.
 func (n *Network) During(ctx context.Context, probe candidate.Probe, change func()) []candidate.Outcome {
 	ginkgo.GinkgoHelper()
 	if probe.Protocol == "" {
@@ -45,9 +46,10 @@ func (n *Network) During(ctx context.Context, probe candidate.Probe, change func
 	return counted
 }
 
-// droppedAtFirst returns the outcomes, those that were answered only when the kernel repeated itself as Dropped. Such a one does not count if a connection of the
-// same client to a pod's own address, at the same time, fared no better: then it was the machine. A network may lose a packet, too: one connection of a series that
-// needed one repetition is only recorded. What drops for longer than a second drops the repetition as well.
+// droppedAtFirst returns the outcomes, those that were answered only when the kernel repeated itself as Dropped. Such a
+// shot does not count if a connection of the same client to a pod's own address fared no better at the same time. Then
+// it was the machine. A network may lose a packet, too: one connection of a series that needed one repetition is only
+// recorded. What drops for longer than a second drops the repetition as well.
 func droppedAtFirst(outcomes, controls []candidate.Outcome) []candidate.Outcome {
 	var repeated []int
 	for i, o := range outcomes {
@@ -73,7 +75,8 @@ func droppedAtFirst(outcomes, controls []candidate.Outcome) []candidate.Outcome 
 	return outcomes
 }
 
-// firstRepetition is when TCP repeats its first packet. Who stood still for that long in any part of a connection may have done so at its beginning.
+// firstRepetition is when TCP repeats its first packet. A client that stood still for that long in any part of a
+// connection may have done so at its beginning.
 const firstRepetition = time.Second
 
 // meanwhile reports whether two shots were under way at the same time, or nearly.
@@ -82,8 +85,8 @@ func meanwhile(a, b candidate.Outcome) bool {
 	return a.Start.Before(b.Start.Add(b.Duration+nearly)) && b.Start.Before(a.Start.Add(a.Duration+nearly))
 }
 
-// ownAddress is where a pod answers that only serves controls, and that no change concerns, in the family of the address: on another node than the client's, for
-// so is the way to most backends.
+// ownAddress is where a pod answers that only serves controls and that no change concerns. It has the family of the
+// address, and is on another node than the client's, as most backends are.
 func (n *Network) ownAddress(ctx context.Context, from candidate.Client, like netip.AddrPort) netip.AddrPort {
 	ginkgo.GinkgoHelper()
 	node := n.elsewhere(from)

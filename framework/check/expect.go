@@ -158,8 +158,9 @@ func (n *Network) expect(ctx context.Context, what string, within time.Duration,
 	}
 }
 
-// nextPause is the time between two looks at what has been waited for that long: it grows up to a tenth of the wait, so that whoever looks at a slow candidate
-// does not make it slower, and still knows within a tenth how long it took. It does not reach beyond the bound: that would be more time for the candidate.
+// nextPause is the time between two looks after a wait of that length: a tenth of the wait. So the looks do not slow
+// down a slow candidate, and the time is known within a tenth. It does not reach beyond the bound: that would be more
+// time for the candidate.
 func (n *Network) nextPause(pause, waited, within time.Duration) time.Duration {
 	return min(2*pause, max(n.Patiently(shortPause), min(waited/10, within-waited)))
 }
@@ -222,16 +223,17 @@ func fewLost(c *Case, outcomes []candidate.Outcome) bool {
 	return c.Want.Met(rest)
 }
 
-// refusalsWithheld reports whether datagrams that are to be refused were, or met silence: a kernel tells a peer of errors about once a second (icmp_ratelimit of
-// Linux), so that some of several refusals look like silence. Who drops them does so for longer than that.
+// refusalsWithheld reports whether datagrams that are to be refused were refused or met silence. A kernel tells a peer
+// of errors about once a second (icmp_ratelimit of Linux). So some of several refusals look like silence. A proxy that
+// drops them does so for longer than that.
 func refusalsWithheld(c *Case, outcomes []candidate.Outcome) bool {
 	return c.Want.ConnectionRefused && c.Protocol == corev1.ProtocolUDP && every(outcomes, func(o candidate.Outcome) bool {
 		return o.Result == candidate.Refused || o.Result == candidate.Dropped
 	})
 }
 
-// lostOf is of how many shots one may be lost, lossRepeats how often a datagram is sent again before it counts as lost, lossBatch how many shots wait for
-// each other.
+// lostOf is of how many shots one may be lost. lossRepeats is how often a datagram is sent again before it counts as
+// lost. lossBatch is how many shots wait for each other.
 const (
 	lostOf      = 12
 	lossRepeats = 4
@@ -241,9 +243,9 @@ const (
 // firstPatience is how long the first scouts wait for an answer; later ones wait longer, up to what a shot waits.
 const firstPatience = 100 * time.Millisecond
 
-// scout sends one shot of each case that demands answers. It reports whether one of them shows already that its case is unmet, and returns what
-// met silence for as long as its patience lasts, by case. A look at what is not served yet would cost many shots without scouts, and
-// a second of silence for each. Where waiting takes no time none are sent.
+// scout sends one shot of each case that demands answers. It reports whether one of them shows already that its case is
+// unmet. It also returns, by case, what met silence for as long as its patience lasts. A look at what is not served yet
+// would cost many shots without scouts, and a second of silence for each. Where waiting takes no time none are sent.
 func (n *Network) scout(ctx context.Context, cases []Case, probes []candidate.Probe, within, patience time.Duration) (silent map[int][]candidate.Outcome, unmet bool) {
 	ginkgo.GinkgoHelper()
 	if n.virtual || within == 0 {
@@ -359,8 +361,8 @@ func (n *Network) control(ctx context.Context, cases []Case) {
 	n.controlClients(ctx, slices.DeleteFunc(slices.Clone(cases), func(c Case) bool { return !c.Want.Silent }))
 }
 
-// controlUnanswered proves the same for each client that met no answer where answers are demanded: pods reach each other, and clients outside of the
-// cluster reach the nodes, by nothing that the candidate makes.
+// controlUnanswered proves the same for each client that met no answer where answers are demanded. Pods reach each
+// other, and clients outside of the cluster reach the nodes, without anything that the candidate makes.
 func (n *Network) controlUnanswered(ctx context.Context, cases []Case, outcomes [][]candidate.Outcome) {
 	ginkgo.GinkgoHelper()
 	var unanswered []Case
@@ -374,8 +376,9 @@ func (n *Network) controlUnanswered(ctx context.Context, cases []Case, outcomes 
 	n.controlWay(ctx, unanswered)
 }
 
-// controlWay proves, for each client outside of the cluster that met no answer at an external address, that a node answers it at the witness, which is in the same
-// network: a firewall between them may drop what goes to networks that nobody has.
+// controlWay looks at each client outside of the cluster that met no answer at an external address. It proves that a
+// node answers the client at the witness, which is in the same network. A firewall between them may drop what goes to
+// networks that nobody has.
 func (n *Network) controlWay(ctx context.Context, unanswered []Case) {
 	ginkgo.GinkgoHelper()
 	if !n.what.Witnesses {
@@ -450,8 +453,9 @@ func controlAddress(pod candidate.Pod, like netip.Addr) netip.AddrPort {
 	return netip.AddrPortFrom(a, BackendPort)
 }
 
-// controlStrangers proves, for each client that somebody else than a pod of the check has answered where that was not wanted, that nobody answers it at an
-// address that nobody can have: there are networks in which something (a transparent proxy) answers for every address, and no verdict is possible.
+// controlStrangers looks at each client that something other than a pod of the check has answered, where that was not
+// wanted. It proves that nothing answers the client at an address that nobody can have. In some networks something (a
+// transparent proxy) answers for every address, and no verdict is possible.
 func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [][]candidate.Outcome) {
 	ginkgo.GinkgoHelper()
 	var probes []candidate.Probe
@@ -479,7 +483,7 @@ func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [
 	}
 }
 
-// byStranger reports whether somebody answered a shot, or accepted its connection, who is no pod of this suite.
+// byStranger reports whether something that is no pod of this suite answered a shot, or accepted its connection.
 func byStranger(o candidate.Outcome) bool {
 	return o.Stranger || o.Result == candidate.Answered && o.Pod.Name == ""
 }
@@ -487,8 +491,9 @@ func byStranger(o candidate.Outcome) bool {
 // closedPort is a port on which no backend answers.
 const closedPort = 9
 
-// controlPod is a pod of the check's own that answers the protocol on BackendPort, on another node than the client; it starts one if there is none. One that is lent
-// would not do: a network may keep namespaces apart, or be late with new pods.
+// controlPod is a pod of the check's own that answers the protocol on BackendPort, on another node than the client. It
+// starts one if there is none. One that is lent would not do: a network may keep namespaces apart, or be late with new
+// pods.
 func (n *Network) controlPod(ctx context.Context, from candidate.Client, protocol corev1.Protocol) candidate.Pod {
 	ginkgo.GinkgoHelper()
 	own := n.nodeOf(from)

@@ -19,7 +19,8 @@ func (n *Network) Expose(ctx context.Context, svc *corev1.Service) *corev1.Servi
 	return n.noted(n.create(ctx, svc))
 }
 
-// ExposeApart is Expose of a Service whose virtual IP no other Service of the check has had: an address that was given up may come again at once.
+// ExposeApart is Expose of a Service whose virtual IP no other Service of the check has had. An address that was given
+// up may come again at once.
 func (n *Network) ExposeApart(ctx context.Context, service func() *corev1.Service) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	for range triesApart {

@@ -141,7 +141,8 @@ func (e *entry) onServices() string {
 	return ""
 }
 
-// longestBody is how many bytes of a request are shown: more is of no use to a reader, and a shell takes no word of 128 KiB.
+// longestBody is how many bytes of a request are shown. More is of no use to a reader, and a shell takes no word of 128
+// KiB.
 const longestBody = 16 << 10
 
 func quote(body []byte) string {

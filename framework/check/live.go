@@ -12,8 +12,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// PodsLive ends the check as unknown if a pod that it has started has ended, and the check has not ended it: a kubelet whose container runtime does not answer in
-// time, or that is short of memory, ends pods before their time, and what is seen then says nothing of the candidate. It looks only where there are kubelets.
+// PodsLive ends the check as unknown if a pod that it started has ended without it. A kubelet ends pods early if it is
+// short of memory, or if its container runtime does not answer in time. What is seen then says nothing of the
+// candidate. It looks only where there are kubelets.
 func (n *Network) PodsLive(ctx context.Context) {
 	ginkgo.GinkgoHelper()
 	if n.virtual || !n.Has(spec.Kubelet) {

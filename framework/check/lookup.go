@@ -110,9 +110,10 @@ func SomeRecords(n int) RecordsWant {
 	}}
 }
 
-// ExpectRecords demands that the DNS of the cluster answers all lookups as they want at a time within ConvergenceBound, and still does when it is
-// asked again. It records how long that took under the name what, which says what was changed, and returns the answers that decided. The
-// check is unknown if the DNS answers nothing at all, and if absence is demanded of one that does not know the "kubernetes" Service.
+// ExpectRecords demands that the DNS of the cluster answers all lookups as they want at a time within ConvergenceBound.
+// It demands the same when it asks again. It records how long that took under the name what, which says what was
+// changed, and returns the answers that decided. The check is unknown if the DNS answers nothing at all, and if absence
+// is demanded of one that does not know the "kubernetes" Service.
 func (n *Network) ExpectRecords(ctx context.Context, what string, lookups ...Lookup) []candidate.Resolution {
 	ginkgo.GinkgoHelper()
 	within := bounded(n.Patiently(ConvergenceBound))

@@ -5,9 +5,10 @@ import (
 	"strings"
 )
 
-// plainMessage is a failure message of Gomega in the words of this suite: what was expected and what was observed, without types, pointers and folders.
-// A demand that something be true or false says by its description what that is: what is to be true is described as demanded ("the watch goes on"), what is
-// to be false as observed ("10.96.0.7 was handed out twice"). What is in other words stays as it is.
+// plainMessage is a failure message of Gomega in the words of this suite: what was expected and what was observed,
+// without types, pointers and folders. The description of a demand for true or false says what is true or false. What
+// must be true is described as demanded ("the watch goes on"). What must be false is described as observed ("10.96.0.7
+// was handed out twice"). What is in other words stays as it is.
 func plainMessage(message string) string {
 	message = retried.ReplaceAllString(message, "$1 (at $2):\n")
 	lines := strings.Split(message, "\n")

@@ -19,8 +19,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// Network is what a check sees of the data plane under test: nodes, the pods that it starts on them, clients, and the control plane
-// that they belong to. What fails among its methods is the environment: the check is then unknown. All methods are safe for concurrent use.
+// Network is what a check sees of the data plane under test. It has nodes, the pods that it starts on them, clients,
+// and the control plane that they belong to. What fails among its methods is the environment: the check is then
+// unknown. All methods are safe for concurrent use.
 type Network struct {
 	*ControlPlane
 	plane   candidate.DataPlane
@@ -146,7 +147,8 @@ func (n *Network) Start(ctx context.Context, pod candidate.Pod) candidate.Pod {
 	return started
 }
 
-// Backends starts a pod with the label app on each of the nodes, all at a time, and returns them in the order of the nodes.
+// Backends starts a pod with the label app on each of the nodes, all at the same time. It returns them in the order of
+// the nodes.
 func (n *Network) Backends(ctx context.Context, app string, nodes ...string) []candidate.Pod {
 	ginkgo.GinkgoHelper()
 	pods := make([]candidate.Pod, len(nodes))

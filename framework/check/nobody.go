@@ -33,8 +33,9 @@ func nobody(what *candidate.Description, like netip.Addr) netip.Addr {
 	return nobodyIPv4
 }
 
-// refusedOnly returns the outcomes, those of refusals that are none of the candidate as unheeded. A reset or a closed port is told by somebody who has the
-// address; that there is no way to it, also by a router that nobody has told of Services.
+// refusedOnly returns the outcomes, those of refusals that are none of the candidate as unheeded. A reset or a closed
+// port is told by a machine that has the address. A router that knows nothing of Services may also tell that there is
+// no way to it.
 func (n *Network) refusedOnly(ctx context.Context, cases []Case, outcomes [][]candidate.Outcome) [][]candidate.Outcome {
 	ginkgo.GinkgoHelper()
 	unreachable := func(o candidate.Outcome) bool { return o.Result == candidate.Unreachable }
@@ -59,7 +60,8 @@ type route struct {
 	six  bool
 }
 
-// saidOfNobody is the ICMP error that tells the client of the case that there is no way to an address that nobody has; silence if none does.
+// saidOfNobody is the ICMP error that tells the client that there is no way to an address that nobody has. It is
+// silence if no error does.
 func (n *Network) saidOfNobody(ctx context.Context, c *Case) string {
 	ginkgo.GinkgoHelper()
 	key := route{c.From, c.To.Addr().Is6()}

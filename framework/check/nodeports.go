@@ -10,9 +10,10 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// FreeNodePorts returns n different node ports that are free and that the check may name. They are taken from the lower band
-// of the range (KEP-3668), out of which a server assigns none as long as the upper one has any, and each parallel process of
-// a run has a share of its own, and so has each shard: a number that the check gives back is not taken by another check before it names it again.
+// FreeNodePorts returns n different node ports that are free and that the check may name. They are taken from the lower
+// band of the range (KEP-3668). A server assigns none of it while the upper band has any. Each parallel process of a
+// run, and each shard, has a share of its own. So no other check takes a number that the check gives back and names
+// again.
 func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 	ginkgo.GinkgoHelper()
 	first, last := cp.NodePorts()

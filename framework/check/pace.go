@@ -13,14 +13,15 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// paceBounds is how many times the bound of a demand the proxies of some nodes may take to serve a plain Service, while other nodes meet the demand. Beyond it,
-// the check is unknown.
+// paceBounds limits the time in which the proxies of some nodes serve a plain Service, while other nodes meet the
+// demand. It counts bounds of the demand. Beyond it, the check is unknown.
 const paceBounds = 4
 
-// controlPace asks whether the nodes where a demand is unmet keep pace with changes at all. It exposes a plain Service and waits until these nodes serve it.
-// It returns the time that this took: the demand may take as long, too. Where other nodes meet the demand, and these nodes do not serve the plain Service either,
-// their proxies are starved or not at work, and the check is unknown. Where no node meets the demand, the plain Service has no longer than the demand had, within,
-// and the demand stays unmet.
+// controlPace asks whether the nodes where a demand is unmet keep pace with changes at all. It exposes a plain Service
+// and waits until these nodes serve it. It returns the time that this took: the demand may take as long, too. Where
+// other nodes meet the demand, and these nodes do not serve the plain Service either, their proxies are starved or not
+// at work. The check is then unknown. Where no node meets the demand, the plain Service has no longer than the demand
+// had, within, and the demand stays unmet.
 func (n *Network) controlPace(ctx context.Context, within time.Duration, cases []Case, outcomes [][]candidate.Outcome) time.Duration {
 	ginkgo.GinkgoHelper()
 	behind, elsewhere := n.behind(cases, outcomes)

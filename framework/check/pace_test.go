@@ -17,7 +17,8 @@ const pacedBound = 50 * time.Millisecond
 
 var _ = ginkgo.Describe("the pace of nodes", func() {
 	plain := netip.MustParseAddrPort("10.96.0.9:80")
-	// served has all nodes but the last one serve the demand, and the nodes that follows says the plain Service, as soon as it says so.
+	// served has all nodes but the last one serve the demand. The nodes that follows names serve the plain Service, as
+	// soon as it says so.
 	served := func(net *Network, last string, follows func(node string) bool, demand func() bool) {
 		net.virtual = false
 		script.virtualIPs = []string{plain.Addr().String()}

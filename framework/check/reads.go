@@ -14,8 +14,9 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// reads sends requests that only read once more where the server has given them up: one with much to do does so after a minute (504, or it breaks off). A request that writes
-// may have been carried out all the same; who sends it knows whether it may be repeated. It is safe for concurrent use.
+// reads repeats requests that only read, where the server has given them up. A busy server does so after a minute (504,
+// or it breaks off). A request that writes may have been carried out all the same. Only its sender knows whether it may
+// be repeated. It is safe for concurrent use.
 type reads struct{ http.RoundTripper }
 
 // readRetries are the pauses before a read is sent again.
@@ -45,8 +46,8 @@ func (r reads) RoundTrip(q *http.Request) (*http.Response, error) {
 	}
 }
 
-// NoResponse reports whether a code and a message say that there is no response: of a server that was too slow, of something in front of one that is not there, or of
-// a kube-apiserver that waited for its storage or itself in vain, for which it has no code.
+// NoResponse reports whether a code and a message say that there is no response. The server was too slow, or something
+// in front of it answered for it. Or kube-apiserver waited for its storage or itself in vain, for which it has no code.
 func NoResponse(code int, message string) bool {
 	switch code {
 	case http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:

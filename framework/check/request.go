@@ -188,7 +188,7 @@ func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType strin
 		if err != nil {
 			return a, fmt.Errorf("%s %s: %w", method, path, err)
 		}
-		// Whoever may not do this learns nothing of the candidate. A refusal of the object itself has causes.
+		// A client without that right learns nothing of the candidate. A refusal of the object itself has causes.
 		if a.Code == http.StatusForbidden && !NoResponse(a.Code, a.message()) && (a.Status == nil || a.Status.Details == nil || len(a.Status.Details.Causes) == 0) {
 			if !refusedByAdmission(a) {
 				Abort("%s (fixtures/rbac.yaml has the rights that a run needs)", a)
@@ -220,7 +220,8 @@ func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType strin
 	}
 }
 
-// withoutResponse is the error of a request that a server, or what is in front of it, has no response to; candidate.GaveUp tells by the code whether another time may be better.
+// withoutResponse is the error of a request that a server, or what is in front of it, has no response to.
+// candidate.GaveUp tells by the code whether another time may be better.
 type withoutResponse struct{ Response }
 
 // Error describes the request and the code.
@@ -242,8 +243,9 @@ func refusedByPolicy(a Response) bool {
 	return false
 }
 
-// makesLoadBalancer reports whether the request is about a Service of type LoadBalancer that is left to the load balancers of the cluster: whatever the form of
-// the body, it has the name of the type in it, and that of the field that names an implementation if it leaves the Service to another one.
+// makesLoadBalancer reports whether the request is about a Service of type LoadBalancer for the load balancers of the
+// cluster. Whatever its form, the body then has the name of the type in it. It has the field that names an
+// implementation only if it leaves the Service to that one.
 func makesLoadBalancer(body []byte, options []RequestOption) bool {
 	query := url.Values{}
 	for _, o := range options {

@@ -10,10 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// room is how many times as many as a check takes have to be free in a range that it shares: others have to find something at the same time. A /24 has room for 64.
+// room is how many times the need of a check must be free in a range that it shares. Others have to find something at
+// the same time. A /24 has room for 64.
 const room = 3
 
-// NeedAddresses leaves out a check that takes n addresses at a time of a range that is nearly full: others could get none, and a refusal would be no fault.
+// NeedAddresses leaves out a check that takes n addresses at a time of a range that is nearly full. Others could get
+// none, and a refusal would be no fault.
 func (cp *ControlPlane) NeedAddresses(ctx context.Context, n int) {
 	ginkgo.GinkgoHelper()
 	if !cp.CIDR().IsValid() {

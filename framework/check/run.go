@@ -20,8 +20,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// Run judges the candidate with every check of the suites that the calling program imports, and reports whether all
-// of them are conformant or not applicable. It may be called once per process, from a `go test` function or a program; a second call fails and says why.
+// Run judges the candidate with every check of the suites that the calling program imports. It reports whether all of
+// them are conformant or not applicable. It may be called once per process, from a `go test` function or a program; a
+// second call fails and says why.
 func Run(t ginkgo.GinkgoTestingT, s Setup) bool {
 	suite, reporter := ginkgo.GinkgoConfiguration()
 	return RunConfigured(t, s, suite, reporter)
@@ -188,7 +189,8 @@ func endingWithRun(node context.Context) (ctx context.Context, end func()) {
 	}
 }
 
-// aliveStill makes the check unknown, whatever it found, if a program ended meanwhile that it rests on: a proxy that is not there breaks no sentence about Services.
+// aliveStill makes the check unknown, whatever it found, if a program that it rests on ended meanwhile. A proxy that is
+// not there breaks no sentence about Services.
 func aliveStill(ctx ginkgo.SpecContext, lease candidate.ControlPlane) {
 	l, ok := lease.(candidate.Living)
 	if !ok {
@@ -383,9 +385,10 @@ func Concurrently(n int, f func(i int)) {
 	}
 }
 
-// Converge polls until demand holds (it uses the Gomega it is given), records how long that took under the name what, and
-// fails the check with the last unmet demand when it does not hold within the bound, times the candidate's patience. Time in which nobody ran does not count; where
-// the API server gave up reads meanwhile, the check is unknown instead: the bound may have passed before the demand was looked at.
+// Converge polls until demand holds (it uses the Gomega it is given), and records how long that took under the name
+// what. It fails the check with the last unmet demand if it does not hold within the bound, times the candidate's
+// patience. Time in which this program did not run does not count. Where the API server gave up reads meanwhile, the
+// check is unknown instead: the bound may have passed before the demand was looked at.
 func Converge(ctx context.Context, what string, within time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
 	converge(ctx, what, within, nil, demand)

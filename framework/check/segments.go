@@ -8,7 +8,8 @@ import (
 	"time"
 )
 
-// shotSeen is a shot of a lane: when it was sent and had its result, on the candidate's clock since the start of the timeline, after which mark, and what it met.
+// shotSeen is a shot of a lane. It has the times of the shot and its result, on the candidate's clock since the start
+// of the timeline. It has the mark before it, and what it met.
 type shotSeen struct {
 	start, end time.Duration
 	sent       int64 // as its outcome says, in nanoseconds, by which it can be found again
@@ -58,8 +59,9 @@ func betweenMarks(shots []shotSeen) []Segment {
 	return turns(shots)
 }
 
-// turns are the segments of shots, split where something is met for the first or the last time. A part that shows nothing but what its neighbour shows, and is
-// so short that who takes turns at random may look so, belongs to the neighbour.
+// turns are the segments of shots, split where something is met for the first or the last time. A part that shows
+// nothing but what its neighbour shows may be so short that random turns look like it. Then it belongs to the
+// neighbour.
 func turns(shots []shotSeen) []Segment {
 	first, last := map[encounter]int{}, map[encounter]int{}
 	for i, s := range shots {

@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// stopwatch counts the time that a candidate had to follow a change. It stands still while this program does not get to run: a machine that was suspended
-// or starved, or a lab that was stopped and continued with its terminal, gave the candidate no time either. Its methods are safe for concurrent use.
+// stopwatch counts the time that a candidate had to follow a change. It stands still while this program does not get to
+// run. The machine was suspended or starved, or a lab was stopped and continued with its terminal. The candidate had no
+// time either. Its methods are safe for concurrent use.
 type stopwatch struct {
 	mu      sync.Mutex
 	seen    time.Time // when it was read last

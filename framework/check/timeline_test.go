@@ -17,7 +17,8 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// shotsLike are shots a millisecond apart, each of which says what it met: a lower letter is a pod that answers, an upper one is not, "|" is a mark.
+// shotsLike are shots a millisecond apart, each of which says what it met. A lower letter is a pod that answers, an
+// upper one is not, and "|" is a mark.
 func shotsLike(text string) (shots []shotSeen) {
 	mark := 0
 	for i, r := range text {
@@ -177,7 +178,8 @@ func TestMarksStandWhereChangesBegin(t *testing.T) {
 	}
 }
 
-// On a real clock a shot belongs to the mark that its own time follows, whenever its outcome comes, and a prober whose clock is wrong is believed its durations only.
+// On a real clock a shot belongs to the mark that its own time follows, whenever its outcome comes. Only the durations
+// of a prober whose clock is wrong are used.
 func TestShotsOfARealClock(t *testing.T) {
 	r := newRecorder(false)
 	r.expecting("the Service is created", []Case{{}})

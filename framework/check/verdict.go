@@ -63,7 +63,8 @@ type Failure struct {
 	Message string `json:"message"`
 	// Location is the file:line of the demand that was not met.
 	Location string `json:"location"`
-	// Cases are what a demand on traffic expected and observed, those first that are not met; at most 40, of which each stands for all that fared alike.
+	// Cases are what a demand on traffic expected and observed, with those first that are not met. They are at most 40,
+	// and each stands for all that fared alike.
 	Cases []CaseSeen `json:"cases,omitempty"`
 	// Reproduce are kubectl commands that repeat the last requests before the failure.
 	Reproduce []string `json:"reproduce,omitempty"`
@@ -144,8 +145,8 @@ type Setup struct {
 	Select func(Declaration) bool
 	// Again are names of checks that run a second time; only these run. nil is the first attempt of all.
 	Again []string
-	// ExpectedToFail are names of checks; those of them that send traffic begin before all others, with what stands in the same container: they wait in vain,
-	// which takes as long as a demand may take to hold.
+	// ExpectedToFail are names of checks. Those of them that send traffic begin before all others, with what stands in
+	// the same container. They wait in vain, which takes as long as a demand may take to hold.
 	ExpectedToFail []string
 	// Context ends the run: no further check begins, and the one that runs is interrupted; nil never does.
 	Context context.Context
@@ -161,7 +162,8 @@ type Setup struct {
 	Version string
 	// Requests is how many of its last requests each result tells; 0 tells a few of a failure only.
 	Requests int
-	// Beside is set where other shards of the run may be at work on the same candidate: numbers that checks name are then divided among the shards.
+	// Beside is set where other shards of the run may be at work on the same candidate. Numbers that checks name are
+	// then divided among the shards.
 	Beside candidate.Shard
 
 	admission *candidate.Admission // of the candidate

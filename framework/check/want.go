@@ -76,7 +76,8 @@ func AnsweredByEach(pods ...candidate.Pod) Want {
 // even by half of an even share; it takes so many shots that FalseAlarm allows no more. A pod with twice its share or with none is always found.
 func Evenly(pods ...candidate.Pod) Want { return shared(pods, 1.0/2) }
 
-// Equally demands the same, with shares that differ from even by a quarter of an even share at most: it takes some four times as many shots.
+// Equally demands the same, with shares that differ from even by a quarter of an even share at most. It takes some four
+// times as many shots.
 func Equally(pods ...candidate.Pod) Want { return shared(pods, 1.0/4) }
 
 func shared(pods []candidate.Pod, within float64) Want {
@@ -109,7 +110,8 @@ func AlwaysBySame(pods ...candidate.Pod) Want {
 	})
 }
 
-// ConnectionRefused demands that each shot is refused (TCP reset or ICMP error), not left without an answer, nor to a network that knows no way to the address.
+// ConnectionRefused demands that each shot is refused (TCP reset or ICMP error). Silence does not meet it, nor does a
+// network that knows no way to the address.
 func ConnectionRefused() Want {
 	return Want{Text: "refused", Shots: 2, Silent: true, ConnectionRefused: true, Met: func(os []candidate.Outcome) bool {
 		return every(os, func(o candidate.Outcome) bool {

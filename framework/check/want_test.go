@@ -221,7 +221,8 @@ func TestEvenlyAcceptsAFairDraw(t *testing.T) {
 	}
 }
 
-// refusals is how many of the draws Evenly refuses when the first of n pods has a share times the even one and the others share the rest.
+// refusals is how many of the draws Evenly refuses when the first of n pods has a share times the even one. The others
+// share the rest.
 func refusals(n int, times float64) int {
 	pods := podsNamed(n)
 	w := Evenly(pods...)
@@ -333,7 +334,8 @@ func TestBothCombines(t *testing.T) {
 	}
 }
 
-// A proxy that offers a connection to each endpoint with the same probability in turn, and gives the rest to the last, shows at three endpoints.
+// Such a proxy offers a connection to each endpoint in turn with the same probability, and gives the rest to the last.
+// It shows at three endpoints.
 func TestEquallyRefusesTheRestForTheLast(t *testing.T) {
 	pods := podsNamed(3)
 	w := Equally(pods...)

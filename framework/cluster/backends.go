@@ -17,8 +17,8 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// A pod is cheap to keep and dear to start. A lease that asks for it is lent a namespace together with the pods that earlier leases have started there: what selects
-// pods selects their labels, and labels can be changed.
+// A pod is cheap to keep and dear to start. A lease that asks for it is lent a namespace with the pods that earlier
+// leases have started there. Services select pods by labels, and labels can be changed.
 
 // backends are the namespaces that are lent to one lease after the other, and the pods in them that nobody has.
 type backends struct {
@@ -35,7 +35,8 @@ type backends struct {
 // lentLabel marks the pods that stay in a namespace that is lent.
 const lentLabel = "service-conformance/lent"
 
-// cleanWait is how long a lease waits for a namespace that is being cleaned before it gets a new one, whose pods are yet to be started.
+// cleanWait is how long a lease waits for a namespace that is being cleaned. Then it gets a new one, whose pods must
+// start first.
 const cleanWait = 3 * time.Second
 
 // cleanTimeout bounds the cleaning of a namespace. One that does not get clean is deleted.
@@ -144,7 +145,8 @@ func (c *Cluster) cleanNamespace(ctx context.Context, name string, pods []*pod) 
 	return nil
 }
 
-// noSlices deletes the EndpointSlices of a namespace until there are none: those of deleted Services, which their controller deletes in its own time, and those of checks.
+// noSlices deletes the EndpointSlices of a namespace until there are none. Their controller deletes those of deleted
+// Services in its own time; the others are those of checks.
 func (c *Cluster) noSlices(ctx context.Context, name string) error {
 	slices := c.client.DiscoveryV1().EndpointSlices(name)
 	for {

@@ -33,9 +33,9 @@ func Connect(kubeconfig string) (kubernetes.Interface, error) {
 	return client, nil
 }
 
-// Cleanup removes what runs that were killed have left in the cluster: every namespace with their label that is older, and with it all that is in it. It waits until
-// the namespaces are gone, or the context ends, and returns the names of those that are; the error names the others. A run that goes on at the same time loses what it
-// works with, unless it is younger.
+// Cleanup removes what killed runs have left in the cluster. It removes every older namespace with their label, and all
+// that is in it. It waits until the namespaces are gone, or the context ends, and returns the names of those that are;
+// the error names the others. A run that goes on at the same time loses what it works with, unless it is younger.
 func Cleanup(ctx context.Context, client kubernetes.Interface, older time.Duration) (removed []string, err error) {
 	left, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: candidate.RunLabel})
 	if err != nil {

@@ -32,8 +32,8 @@ func (c *Cluster) withoutDataPlane() error {
 	return nil
 }
 
-// DataPlane implements candidate.Candidate: pods of the agent in the namespace of the check, some that are lent from check to check, and one in
-// the host network of each node that a client is on, which all leases share.
+// DataPlane implements candidate.Candidate. Pods of the agent run in the namespace of the check, and some are lent from
+// check to check. All leases share one in the host network of each node that a client is on.
 func (c *Cluster) DataPlane(ctx context.Context, request candidate.DataPlaneRequest) (candidate.DataPlane, error) {
 	if err := c.withoutDataPlane(); err != nil {
 		return nil, err
@@ -254,8 +254,9 @@ func nodesOf(list *corev1.NodeList) []candidate.Node {
 	return append(workers, others...)
 }
 
-// nobodyIn are the last addresses of the pod ranges of the last node, one of each family: pods are given the first ones, and a node has room for fewer. What is sent to
-// them is routed within the cluster. They are none where nodes have no pod ranges.
+// nobodyIn are the last addresses of the pod ranges of the last node, one of each family. Pods are given the first
+// ones, and a node has room for fewer. What is sent to them is routed within the cluster. They are none where nodes
+// have no pod ranges.
 func nobodyIn(list *corev1.NodeList) (nobody []netip.Addr) {
 	for i := len(list.Items) - 1; i >= 0 && len(nobody) == 0; i-- {
 		if !usable(&list.Items[i]) {

@@ -13,8 +13,8 @@ import (
 	"github.com/service-conformance/conformance/internal/agent"
 )
 
-// hosts are the agents that leases share: one in the host network of each node that a client was asked for on, one that asks the DNS, and those that are lent to one
-// lease after the other. They start when they are first needed.
+// hosts are the agents that leases share. One runs in the host network of each node that a client was asked for on, and
+// one asks the DNS. The others are lent to one lease after the other. They start when they are first needed.
 type hosts struct {
 	mu      sync.Mutex
 	agents  map[string]*started // by node; "" is the one that asks the DNS

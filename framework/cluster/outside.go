@@ -18,8 +18,9 @@ import (
 	"github.com/service-conformance/conformance/internal/agent"
 )
 
-// Outside is where the clients outside of the cluster are: an agent (agent.Config with Outside) on a machine whose routes lead what its clients send to the
-// nodes that are their gateways, the addresses of candidate.ExternalAddresses included.
+// Outside is where the clients outside of the cluster are: an agent (agent.Config with Outside) on another machine. The
+// routes of that machine lead what its clients send to their gateway nodes, the addresses of
+// candidate.ExternalAddresses included.
 type Outside struct {
 	// URL is that of the agent's control server, as this program reaches it.
 	URL string `json:"url"`
@@ -27,7 +28,8 @@ type Outside struct {
 	Token string `json:"token"`
 	// Gateways are the nodes that clients have as their gateway.
 	Gateways []string `json:"gateways"`
-	// Failed says why there is no such agent although one was to be started: what needs it is then unknown, and not a matter of what the cluster offers.
+	// Failed says why there is no such agent although one was to be started. What needs it is then unknown, whatever
+	// the cluster offers.
 	Failed string `json:"failed,omitempty"`
 }
 

@@ -37,8 +37,8 @@ func TestReadOutsideSaysWhatIsMissing(t *testing.T) {
 	}
 }
 
-// TestSendFromOutsideGoesToItsAgent demands that the probes of a client outside of the cluster reach the agent there, with its token and the lease, and that
-// the end of the lease does.
+// TestSendFromOutsideGoesToItsAgent demands that the probes of a client outside of the cluster reach the agent there,
+// with its token and the lease. So does the end of the lease.
 func TestSendFromOutsideGoesToItsAgent(t *testing.T) {
 	var asked []string
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

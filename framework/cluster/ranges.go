@@ -132,8 +132,9 @@ func refusedRanges(ctx context.Context, client kubernetes.Interface) (cidrs []ne
 // validPorts is how an API server ends its refusal of a node port out of its range (pkg/registry/core/service/portallocator, ErrNotInRange).
 var validPorts = regexp.MustCompile(`The range of valid ports is ([0-9]+-[0-9]+)`)
 
-// refusedNodePorts has a node port refused that is in no range, of a Service that even without the refusal would not be stored, for its port is 0. It is no dry run: that
-// does not ask for the range. The API does not tell it otherwise; a server that refuses in other words is taken for one with the default range. The error is that of a
+// refusedNodePorts lets the API server refuse a node port that is in no range. Even without that refusal it would not
+// store the Service, whose port is 0. It is no dry run: that does not ask for the range. The API does not tell it
+// otherwise; a server that refuses in other words is taken for one with the default range. The error is that of a
 // server that does not answer.
 func refusedNodePorts(ctx context.Context, client kubernetes.Interface) (spec.PortRange, error) {
 	svc := &corev1.Service{

@@ -12,8 +12,9 @@ import (
 // kubeProxySelectors select the pods of kube-proxy: as a DaemonSet, as kubeadm and kind make it, and as static pods of the nodes.
 var kubeProxySelectors = []string{"k8s-app=kube-proxy", "component=kube-proxy"}
 
-// runsKubeProxy finds out whether kube-proxy serves the nodes of the run. Its ConfigMap alone says nothing: one may be left over where another proxy runs.
-// Where it does not run on every one of the nodes, or cannot be seen, it says why it is not taken for the proxy; that is no error.
+// runsKubeProxy finds out whether kube-proxy serves the nodes of the run. Its ConfigMap alone says nothing: one may be
+// left over where another proxy runs. Where it does not run on every one of the nodes, or cannot be seen, it says why
+// it is not taken for the proxy. That is no error.
 func (c *Cluster) runsKubeProxy(ctx context.Context) (because string, err error) {
 	running := map[string]bool{}
 	for _, selector := range kubeProxySelectors {

@@ -26,9 +26,10 @@ type Options struct {
 	Seed int64
 }
 
-// Run judges the candidate with the suites that the test imports, and returns the report. The test fails unless the run would exit with 0: each check that is not as it should
-// be is told with its requirement, what was expected and observed, and the last requests. It ends with the test's context. A process can judge once: Ginkgo, which the
-// checks stand in, runs its tree once; a second call ends its test and says so.
+// Run judges the candidate with the suites that the test imports, and returns the report. The test fails unless the run
+// would exit with 0. It tells each check that is not as it should be, with its requirement, what was expected and
+// observed, and the last requests. It ends with the test's context. A process can judge once: Ginkgo, which the checks
+// stand in, runs its tree once; a second call ends its test and says so.
 func Run(t testing.TB, c candidate.Candidate, o Options) *report.Report {
 	t.Helper()
 	r, err := judge(t.Context(), t, c, o)

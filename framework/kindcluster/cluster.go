@@ -1,5 +1,6 @@
-// Package kindcluster makes clusters with chosen Service ranges: clusters of containers by the library of kind, and any others by a Provider, such as a command of
-// the user's (Command). It knows how such clusters come and go; what is judged is a cluster that a kubeconfig reaches, as any other.
+// Package kindcluster makes clusters with chosen Service ranges. The library of kind makes clusters of containers. A
+// Provider, such as a command of the user's (Command), makes any others. It knows how such clusters come and go; what
+// is judged is a cluster that a kubeconfig reaches, as any other.
 package kindcluster
 
 import (
@@ -14,8 +15,9 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
 )
 
-// Provider brings one cluster up and down. It is the part that is used here of E2EClusterProviderWithImageLoader of
-// sigs.k8s.io/e2e-framework/support, method by method, so that each of its providers fits; Kind is the one that is built in.
+// Provider brings one cluster up and down. It has the methods of E2EClusterProviderWithImageLoader of
+// sigs.k8s.io/e2e-framework/support that are used here, so that each of its providers fits. Kind is the one that is
+// built in.
 type Provider interface {
 	// CreateWithConfig makes the cluster from a file in the provider's own form and returns the path of its kubeconfig. When the context
 	// ends it returns soon, and no longer makes anything; what it had made may be left for Destroy.
@@ -45,9 +47,9 @@ const (
 	destroyWithin = 2 * time.Minute
 )
 
-// Create makes a cluster with kind and returns when it is ready. dir is a folder for its kubeconfig. If it fails, kind's logs are exported
-// into the folder logs, and nothing of the cluster is left; nor is it when the context ends; an
-// error that is not context.Canceled then tells what is left.
+// Create makes a cluster with kind and returns when it is ready. dir is a folder for its kubeconfig. If it fails, or
+// the context ends, nothing of the cluster is left; kind's logs are then in the folder logs. An error that is not
+// context.Canceled tells what is left.
 func Create(ctx context.Context, o Options, dir, logs string) (*Cluster, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err

@@ -52,8 +52,9 @@ const (
 	largestKubeconfig = 1 << 20
 )
 
-// CreateByCommand makes a cluster by a command and returns when all of its nodes are ready and fits, which is given the path of the kubeconfig, returns nil. If it
-// fails, or the context ends, the teardown is called, and the log of the commands is in the folder logs.
+// CreateByCommand makes a cluster by a command. It returns when all of its nodes are ready, and when fits, which is
+// given the path of the kubeconfig, returns nil. If it fails, or the context ends, the teardown is called, and the log
+// of the commands is in the folder logs.
 func CreateByCommand(ctx context.Context, c Command, logs string, fits func(ctx context.Context, kubeconfig string) error) (*Cluster, error) {
 	return create(ctx, &c, c.Name, "", logs, func(ctx context.Context, kubeconfig string) error {
 		if err := waitNodes(ctx, kubeconfig); err != nil {
@@ -174,8 +175,8 @@ func (c *Command) filled(line string) string {
 
 func (c *Command) file(suffix string) string { return filepath.Join(c.Folder, c.Name+suffix) }
 
-// run runs a line of the user's in a process group of its own, which no Ctrl-C reaches, and which goes on if this process is killed. What it says goes to the log; its
-// standard output, too, if out is nil.
+// run runs a line of the user's in a process group of its own. No Ctrl-C reaches that group, and it goes on if this
+// process is killed. What it says goes to the log; its standard output, too, if out is nil.
 func (c *Command) run(ctx context.Context, line string, out *os.File) error {
 	log, err := os.OpenFile(c.file(".log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

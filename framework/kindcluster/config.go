@@ -37,11 +37,13 @@ var (
 	podCIDR6 = netip.MustParsePrefix("fd00:10:244::/56")
 )
 
-// maxWorkers is what the smaller range of pods has nodes for: a /56 holds 256 of the /64 of a node, a /16 as many /24.
+// maxWorkers is how many nodes the smaller range of pods has room for. A /56 holds 256 of the /64 of a node, a /16 as
+// many /24.
 const maxWorkers = 255
 
-// Statistics of pods, which no check reads, took a third of the processor time of a cluster with 80 pods. containerd 2.3 collects them
-// each second; older ones do not know the key, and ignore it. The kubelet asks for them every ten seconds to limit local storage.
+// No check reads statistics of pods, which took a third of the processor time of a cluster with 80 pods. containerd 2.3
+// collects them each second; older ones do not know the key, and ignore it. The kubelet asks for them every ten seconds
+// to limit local storage.
 const (
 	fewContainerdStats = `[plugins."io.containerd.cri.v1.runtime"]
   stats_collect_period = "1h"

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/kind/pkg/exec"
 )
 
-// explained turns an error of kind into one that says what went wrong: kind's own names the command, and keeps what the command
-// printed to itself. said, if not nil, knows the stage.
+// explained turns an error of kind into one that says what went wrong. kind's own error names the command, and hides
+// what the command printed. said, if not nil, knows the stage.
 func explained(err error, said *journal) error {
 	if err == nil {
 		return nil

@@ -15,15 +15,18 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// Fence keeps on the nodes of a cluster what is sent to addresses that nobody has: Service addresses that the proxy does not serve, and the networks for tests and
-// documentation. The nodes answer it with an ICMP error that no proxy gives for a Service. Without a fence such packets go wherever the network around the machine leads
-// them: some networks answer for every address, and nothing that a run sends is to leave the cluster. While it is up each node has the addresses candidate.Witness.
+// Fence keeps on the nodes of a cluster what is sent to addresses that nobody has. These are Service addresses that the
+// proxy does not serve, and the networks for tests and documentation. The nodes answer it with an ICMP error that no
+// proxy gives for a Service. Without a fence such packets go wherever the network around the machine leads them. Some
+// networks answer for every address, and nothing that a run sends may leave the cluster. While it is up each node has
+// the addresses candidate.Witness.
 type Fence struct {
 	nodes  []nodes.Node
 	before []string // limits on ICMP errors of each node
 }
 
-// testNetworks are those for documentation and benchmarks (RFC 5737, RFC 2544, RFC 3849) that no client of a run has; external addresses of Services are among them.
+// testNetworks are those for documentation and benchmarks (RFC 5737, RFC 2544, RFC 3849) that no client of a run has.
+// External addresses of Services are among them.
 var testNetworks = []netip.Prefix{
 	netip.MustParsePrefix("192.0.2.0/24"), netip.MustParsePrefix("198.51.100.0/24"), netip.MustParsePrefix("203.0.113.0/24"), netip.MustParsePrefix("198.19.0.0/16"),
 	netip.MustParsePrefix("2001:db8::/32"),
@@ -58,8 +61,8 @@ func (c *Cluster) Fence(ctx context.Context, ranges []netip.Prefix) (_ *Fence, e
 	return f, nil
 }
 
-// fenceScript is for the shell of a node. The chains come behind those of every proxy: what a proxy has translated has another destination by then, and what it
-// refuses or drops does not come so far.
+// fenceScript is for the shell of a node. The chains come behind those of every proxy. What a proxy has translated has
+// another destination by then, and what it refuses or drops does not come so far.
 func fenceScript(ranges []netip.Prefix) string {
 	var s strings.Builder
 	fmt.Fprintf(&s, "for limit in %s; do sysctl $limit 2>/dev/null || true; done | tr -d ' '\n", limits)

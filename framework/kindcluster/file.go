@@ -24,8 +24,8 @@ type File struct {
 	Workers *int `json:"workers,omitempty"`
 }
 
-// Compatible tells why clusters do not go into one report: it names one implementation, whose known deviations may be those of a version or of a mode, and
-// tells clusters apart by their ranges.
+// Compatible tells why clusters do not go into one report. A report names one implementation, whose known deviations
+// may depend on version and mode. It tells clusters apart by their ranges.
 func Compatible(files []File) error {
 	seen := map[string]bool{}
 	for _, f := range files {

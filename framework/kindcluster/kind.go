@@ -80,8 +80,8 @@ func (k *Kind) nodes() ([]nodes.Node, error) {
 // polling is how often creation that was interrupted is looked at and hindered.
 const polling = 300 * time.Millisecond
 
-// CreateWithConfig implements Provider. kind's library takes no context: when this one ends, the nodes are removed from under its hands, and
-// again until it has noticed.
+// CreateWithConfig implements Provider. kind's library takes no context. When the context ends, the nodes are removed
+// while kind still works, and again until it has noticed.
 func (k *Kind) CreateWithConfig(ctx context.Context, file string) (string, error) {
 	if err := ctx.Err(); err != nil {
 		return "", err
@@ -143,8 +143,8 @@ func (k *Kind) ExportLogs(ctx context.Context, folder string) error {
 	return await(ctx, func() error { return explained(k.library.CollectLogs(k.name, folder), nil) })
 }
 
-// settled is how many looks in a row must find no node after creation was interrupted: the engine goes on with what the library's commands
-// had asked it for, and such a node appears late.
+// settled is how many looks in a row must find no node after creation was interrupted. The engine goes on with what the
+// library's commands had asked it for, and such a node appears late.
 const settled = 5
 
 // Destroy implements Provider. It removes until nothing is left: the engine refuses to remove a node that it is just making.

@@ -23,8 +23,9 @@ import (
 	"github.com/service-conformance/conformance/internal/agent"
 )
 
-// Outside is a container beside the nodes of a cluster, with an agent in it: the clients outside of the cluster. For each node there is a range of client
-// addresses; what is sent from them goes to that node, and the nodes know that the way back is by it, as behind a router.
+// Outside is a container beside the nodes of a cluster, with an agent in it: the clients outside of the cluster. For
+// each node there is a range of client addresses. What is sent from them goes to that node. All nodes know that the way
+// back is by that node, as behind a router.
 type Outside struct {
 	// URL is that of the agent, Token what commands it, Gateways the names of the nodes.
 	URL, Token string
@@ -107,7 +108,8 @@ func (o *Outside) asGateways(all []nodes.Node) error {
 	return asking.Wait()
 }
 
-// clientRanges are the addresses of the clients whose gateway is the i-th node: for benchmarks (RFC 2544) and documentation (RFC 3849), so that nobody else has them.
+// clientRanges are the addresses of the clients whose gateway is the i-th node. They are for benchmarks (RFC 2544) and
+// documentation (RFC 3849), so nobody else has them.
 func clientRanges(i int) []netip.Prefix {
 	v6 := netip.MustParseAddr("2001:db8:52::").As16()
 	v6[7] = byte(i)
@@ -233,8 +235,8 @@ func (n *outsideNode) clientsLike(a netip.Addr) netip.Prefix {
 	return n.clients[slices.IndexFunc(n.clients, func(p netip.Prefix) bool { return p.Addr().Is4() == a.Is4() })]
 }
 
-// route tells every node the way back to the clients: by the node that is their gateway, and that one by the container, whose own
-// addresses are given.
+// route tells every node the way back to the clients, which is by their gateway node. It tells the gateway that the way
+// is by the container, whose own addresses are given.
 func (o *Outside) route(ctx context.Context, own []netip.Addr) error {
 	scripts := make([]strings.Builder, len(o.nodes))
 	for g, gateway := range o.nodes {

@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// waitReady returns when the cluster has so many nodes, all ready, and everything of kube-system runs on them: the network, the proxy, the DNS.
-// kind itself looks at the control plane only.
+// waitReady returns when the cluster has so many nodes, all ready, and everything of kube-system runs on them. That is
+// the network, the proxy and the DNS. kind itself looks at the control plane only.
 func waitReady(ctx context.Context, kubeconfig string, nodes int) error {
 	client, err := connect(kubeconfig)
 	if err != nil {

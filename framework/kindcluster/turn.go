@@ -8,8 +8,10 @@ import (
 	"github.com/service-conformance/conformance/internal/scratch"
 )
 
-// TakeTurn waits until no other run of this user judges the existing cluster of the name: each prepares the nodes (Fence, StartOutside), and undoes that at its end. waiting is
-// called once if there is another one. What is returned ends the turn. Where the user has no cache folder to keep a lock in, nobody waits. The error is that of ctx if it ends before.
+// TakeTurn waits until no other run of this user judges the existing cluster of the name. Each run prepares the nodes
+// (Fence, StartOutside), and undoes that at its end. waiting is called once if there is another run. What is returned
+// ends the turn. Where the user has no cache folder to keep a lock in, nobody waits. The error is that of ctx if it
+// ends before.
 func TakeTurn(ctx context.Context, name string, waiting func()) (end func(), err error) {
 	var lock *scratch.Lock
 	dir, err := os.UserCacheDir()

@@ -176,9 +176,10 @@ func (w *world) patch(svc *corev1.Service, subresource string, patch map[string]
 	return response.StatusCode == http.StatusOK
 }
 
-// balancedBy is the node by which the k-th connection to an address and port enters the cluster, and where the load balancer sends it there: to the node port,
-// if there is one. There is no node if no load balancer takes it. What is not sent to the addresses of load balancers takes the way by the first node. Nodes of
-// other leases are as if they were not there.
+// balancedBy is the node by which the k-th connection to an address and port enters the cluster. It also says where the
+// load balancer sends it there: to the node port, if there is one. There is no node if no load balancer takes it. What
+// is not sent to the addresses of load balancers takes the way by the first node. Nodes of other leases are as if they
+// were not there.
 func (d *dataPlane) balancedBy(p *candidate.Probe, k int) (by *host, to netip.AddrPort) {
 	if a := p.To.Addr(); !balancerRanges[corev1.IPv4Protocol].Contains(a) && !balancerRanges[corev1.IPv6Protocol].Contains(a) {
 		return d.world.shared[0], p.To

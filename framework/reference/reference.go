@@ -1,5 +1,6 @@
-// Package reference is the candidate that runs inside the process: an API server on a loopback port with the reference's own
-// allocator and Service rules, started in a few milliseconds for every Service CIDR that a check asks for.
+// Package reference is the candidate that runs inside the process. It is an API server on a loopback port with the
+// reference's own allocator and Service rules. It starts in a few milliseconds for every Service CIDR that a check asks
+// for.
 package reference
 
 import (

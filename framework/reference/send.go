@@ -222,7 +222,8 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 	return f, d.answered(f, p)
 }
 
-// deniedTo reports whether the client is one that a Service does not serve here, where the endpoint is at to: one in the host network of a node, or a backend itself.
+// deniedTo reports whether a Service does not serve the client here, where the endpoint is at to. The client is in the
+// host network of a node, or is a backend itself.
 func (d *dataPlane) deniedTo(from *sender, to, source netip.Addr) bool {
 	without := d.world.absent
 	return without.Has(absent.HostAccess) && from.inside && from.pod == nil || without.Has(absent.Hairpin) && from.pod != nil && to == source

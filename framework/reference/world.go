@@ -24,8 +24,9 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/proxy"
 )
 
-// world is the cluster that all data planes of a reference are leased from: a control plane with the endpoint controllers, nodes with their
-// proxies, and pods. Nothing in it moves by itself: what becomes of a packet is decided when it is sent, from the objects of that moment.
+// world is the cluster that all data planes of a reference are leased from. It has a control plane with the endpoint
+// controllers, nodes with their proxies, and pods. Nothing in it moves by itself: what becomes of a packet is decided
+// when it is sent, from the objects of that moment.
 type world struct {
 	server  *apiserver.Server
 	book    *book
@@ -113,7 +114,8 @@ var plan = []netip.Prefix{
 	netip.MustParsePrefix("172.30.0.0/16"), netip.MustParsePrefix("fd00:172:30::/48"), netip.MustParsePrefix("10.244.0.0/14"), netip.MustParsePrefix("10.248.0.0/13"), netip.MustParsePrefix("fd00:10:244::/48"),
 }
 
-// routes reports whether the network has a way to an address: what is sent to one that nobody has any more is lost, where there is none the sender is told.
+// routes reports whether the network has a way to an address. What is sent to an address that nobody has any more is
+// lost. Where there is no way, the sender is told.
 func routes(a netip.Addr) bool {
 	return slices.ContainsFunc(plan, func(p netip.Prefix) bool { return p.Contains(a) })
 }

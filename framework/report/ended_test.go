@@ -8,8 +8,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// TestEndedProgramsAndInterruptionsAreNoPass demands that each face of the report tells of a program that ended by itself, and of an interruption, though all
-// checks that gave a verdict are conformant.
+// TestEndedProgramsAndInterruptionsAreNoPass demands that each face of the report tells of a program that ended by
+// itself, and of an interruption. All checks that gave a verdict are conformant.
 func TestEndedProgramsAndInterruptionsAreNoPass(t *testing.T) {
 	results := []check.Result{result(requirement(t, spec.Must), "a", check.Conformant)}
 	for name, c := range map[string]struct {

@@ -35,8 +35,9 @@ func (c *CheckVerdict) contradicted() error {
 	return nil
 }
 
-// judgeAddresses judges again what addresses alone decide: that a check which calls the allocation of a range right has seen no address twice, none that is
-// unusable, and, where it is about the order of the bands, none of the lower band while the upper one had free ones.
+// judgeAddresses judges again what addresses alone decide. A check that calls the allocation of a range right has seen
+// no address twice, and none that is unusable. If it is about the order of the bands, it has seen none of the lower
+// band while the upper one had free ones.
 func (c *CheckVerdict) judgeAddresses(a *check.Addresses) error {
 	cidr, err := netip.ParsePrefix(a.ServiceCIDR)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// Expectation is a known failure of an implementation. It needs a reason; one that no longer fails is an error, so that
-// the list cannot outlive the deviation, but for one that is Intermittent.
+// Expectation is a known failure of an implementation. It needs a reason. One that no longer fails is an error, unless
+// it is Intermittent, so that the list cannot outlive the deviation.
 type Expectation struct {
 	// Requirement that is not met.
 	Requirement spec.ID `json:"requirement"`
@@ -104,8 +104,9 @@ func publishedList(implementation string) (Expectations, error) {
 	return parseExpectations(name, data)
 }
 
-// CheckPublished reads every embedded list. A deviation must stand in a list of the part that it is about, for in another one nobody would look for it.
-// It says what it waits for, and ends on a day, unless a later version is known to be free of it: what is released stays as it is.
+// CheckPublished reads every embedded list. A deviation must stand in a list of the part that it is about, for in
+// another one nobody would look for it. It says what it waits for, and ends on a day, unless a later version is known
+// to be free of it. What is released stays as it is.
 func CheckPublished() error {
 	names, err := fs.Glob(fixtures.Expectations, "expectations/*.yaml")
 	if err != nil {

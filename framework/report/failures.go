@@ -10,14 +10,14 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// Bounds of the list of failures: who wants more looks into the reports.
+// Bounds of the list of failures. The reports have more.
 const (
 	listedFailures = 20
 	failureWidth   = 160
 )
 
-// WriteFailures lists what is non-conformant and no known deviation, one line for each check, and then the command that runs these checks again. again makes it
-// of requirement IDs; nil leaves that line out.
+// WriteFailures lists what is non-conformant and no known deviation, one line for each check. The command that runs
+// these checks again follows. again makes it of requirement IDs; nil leaves that line out.
 func (r *Report) WriteFailures(w io.Writer, p Palette, again func(ids []string) string) {
 	n := 0
 	for i := range r.Checks {

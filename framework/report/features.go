@@ -7,7 +7,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// usedKinds are the optional features that the failed cases of a check use and none of its requirements is about, one list for each kind of case.
+// usedKinds are the optional features that the failed cases of a check use and that none of its requirements is about.
+// There is one list for each kind of case.
 func (d *reds) usedKinds(r *check.Result) (kinds [][]string) {
 	used := [][]string{r.Uses}
 	if r.Failure != nil && len(r.Failure.Uses) > 0 {
@@ -42,8 +43,9 @@ type violation struct {
 	by *CheckVerdict
 }
 
-// stands reports whether a violation has a reason of its own: nothing that it builds on blocks it, and some failed case uses no other feature with such a
-// violation. Only such a one can explain failures of others that use its feature, so that two features never explain each other.
+// stands reports whether a violation has a reason of its own. Nothing that it builds on blocks it, and some failed case
+// uses no other feature with such a violation. Only such a one can explain failures of others that use its feature, so
+// that two features never explain each other.
 func (d *reds) stands(v violation) bool {
 	return d.unblocked(v) && slices.ContainsFunc(d.usedKinds(&v.by.Result), func(kind []string) bool {
 		return !slices.ContainsFunc(kind, func(feature string) bool { return slices.ContainsFunc(d.ofFeature[feature], d.unblocked) })
@@ -53,8 +55,9 @@ func (d *reds) stands(v violation) bool {
 // unblocked reports whether nothing that the requirement builds on explains the violation.
 func (d *reds) unblocked(v violation) bool { return len(d.roots(v.place)) == 0 }
 
-// featureRoots are the requirements by which the check may have failed on p because of an optional feature that it uses: those of the feature that are not met
-// for a reason of their own. There are none unless every kind of failed case uses such a feature.
+// featureRoots are the requirements by which the check may have failed on p because of an optional feature that it
+// uses. They are those of the feature that are not met for a reason of their own. There are none unless every kind of
+// failed case uses such a feature.
 func (d *reds) featureRoots(x *CheckVerdict, p place) (roots []spec.ID) {
 	weight := d.weight(p.id)
 	for _, kind := range d.usedKinds(&x.Result) {

@@ -17,7 +17,8 @@ func violated(id spec.ID, kinds ...[]string) check.Result {
 	return r
 }
 
-// TestFeaturesExplainFailures: a check that failed where it used a feature goes back to the requirement of that feature which is not met for a reason of its own.
+// TestFeaturesExplainFailures looks at a check that failed where it used a feature. It goes back to the requirement of
+// that feature which is not met for a reason of its own.
 func TestFeaturesExplainFailures(t *testing.T) {
 	external, policy := violated(spec.ProxyExternalIPReachable), spec.ProxyExternalLocalDrops
 	for name, test := range map[string]struct {

@@ -24,7 +24,7 @@ const (
 )
 
 // Folder is where a run writes its reports. While the run lasts it keeps every result in a file of JSON lines, so that
-// a crash loses none; the file goes when the reports are complete. Not safe for concurrent use.
+// a crash loses none. The file goes when the reports are complete. Not safe for concurrent use.
 type Folder struct {
 	dir     string
 	partial *os.File

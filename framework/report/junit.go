@@ -158,7 +158,8 @@ func (c *CheckVerdict) onMusts(isMust func(spec.ID) bool) check.Verdict {
 	return worst
 }
 
-// Red reports whether the check finds a MUST not met, or cannot decide one, and no known deviation excuses it: then the run cannot end well.
+// Red reports whether the check finds a MUST not met, or cannot decide one, and no known deviation excuses it. Then the
+// run cannot end well.
 func (c *CheckVerdict) Red() bool {
 	worst := c.onMusts(func(id spec.ID) bool {
 		r := spec.Default().Get(id)
@@ -198,7 +199,8 @@ func (r *Report) unexpected() junitSuite {
 	return s
 }
 
-// asAWhole is a suite of errors of the run itself, without cases if it has none: one that was cut off, or judged what had ended, is no pass, though all that it saw may be.
+// asAWhole is a suite of errors of the run itself, without cases if it has none. A run that was cut off, or judged what
+// had ended, is no pass, though all that it saw may be.
 func (r *Report) asAWhole() junitSuite {
 	s := junitSuite{Name: "run", Timestamp: r.Started.Format("2006-01-02T15:04:05"), Time: seconds(0), Properties: r.properties()}
 	fail := func(name, message string) {

@@ -18,7 +18,8 @@ type Log struct {
 	told     map[string]bool // by reason
 }
 
-// failuresInFull is how many failures a run tells in full while it goes on: who changes one thing at a time reads the first.
+// failuresInFull is how many failures a run tells in full while it goes on. A developer who changes one thing at a time
+// reads the first.
 const failuresInFull = 10
 
 // Write writes what there is to say of a check that is not conformant: nothing for a reason that was told before.

@@ -15,9 +15,11 @@ type Part struct {
 	Report      *Report
 }
 
-// Merge makes one report of the parts of a run, as if one process had judged all: what hangs on other results, such as what blocks a check, is decided over all of them. Of run
-// it takes what the parts cannot know: the time, the seed, the expectations and Candidate.Tier; the rest of the candidate is that of the parts. Where there are several
-// clusters, each result carries the Service range of its cluster. A check of a fixed range, which at most one of them has, stands there once, with its worst verdict.
+// Merge makes one report of the parts of a run, as if one process had judged all. What depends on other results, such
+// as what blocks a check, is decided over all of them. Of run it takes what the parts cannot know: the time, the seed,
+// the expectations and Candidate.Tier. The rest of the candidate is that of the parts. Where there are several
+// clusters, each result carries the Service range of its cluster. A check of a fixed range, which at most one of them
+// has, stands there once, with its worst verdict.
 func Merge(run Run, parts []Part) *Report {
 	tier := run.Candidate.Tier
 	run.Candidate, run.Planned = described(parts), 0

@@ -12,7 +12,8 @@ import (
 	"github.com/service-conformance/conformance/framework/words"
 )
 
-// bandPicture is a Service range to scale: the place of each address that was handed out from left to right, its turn from top to bottom.
+// bandPicture is a Service range to scale. It shows the place of each address that was handed out from left to right,
+// and its turn from top to bottom.
 type bandPicture struct {
 	Name, Range      string
 	Width, Height    int    // in units of the picture: addresses, turns

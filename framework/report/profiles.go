@@ -39,7 +39,8 @@ func (r *Report) profiled() {
 	slices.SortFunc(r.Profiles, func(a, b ProfileVerdict) int { return spec.CompareProfiles(a.Profile, b.Profile) })
 }
 
-// writeProfiles writes what was found by profile, if there are several: a line for each, but for optional features of which nothing is wrong, which share one.
+// writeProfiles writes what was found by profile, if there are several, one line for each. Optional features of which
+// nothing is wrong share one line.
 func (r *Report) writeProfiles(w io.Writer) {
 	if len(r.Profiles) < 2 {
 		return

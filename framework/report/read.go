@@ -64,8 +64,9 @@ func readBounded(path string) ([]byte, error) {
 	return data, nil
 }
 
-// Decode reads report.json. It refuses what is no report, one of a newer schema, one of requirements that this program does not know, and one that contradicts
-// itself: whose summary, verdict or verdicts on requirements do not follow from its checks. The error is one line.
+// Decode reads report.json. It refuses what is no report, a report of a newer schema, and one of requirements that this
+// program does not know. It refuses a report that contradicts itself: its summary, verdict or verdicts on requirements
+// do not follow from its checks. The error is one line.
 func Decode(data []byte) (*Report, error) {
 	var head struct {
 		SchemaVersion *int   `json:"schemaVersion"`
@@ -94,8 +95,9 @@ func Decode(data []byte) (*Report, error) {
 // ofChecks are the verdicts that a check may have.
 var ofChecks = []check.Verdict{check.Conformant, check.NonConformant, check.Unknown, check.Blocked, check.NotApplicable}
 
-// Problems are what contradicts itself in a report: checks of unknown requirements, verdicts without what they rest on, and sums that do not follow from the
-// checks, where the report is of the catalogue of this program. Nothing is wrong with one that Build has made.
+// Problems are what contradicts itself in a report: checks of unknown requirements, and verdicts without what they rest
+// on. If the report is of the catalogue of this program, they are also sums that do not follow from the checks. Nothing
+// is wrong with one that Build has made.
 func (r *Report) Problems() (problems []error) {
 	bad := func(format string, args ...any) { problems = append(problems, fmt.Errorf(format, args...)) }
 	catalogue := spec.Default()

@@ -264,8 +264,9 @@ const (
 	ExitHarness       = 70
 )
 
-// ExitCode is what a run with this report exits with: 0 when every applicable MUST is conformant or a known deviation, 1
-// when one is not or an expected failure passed, 2 when none is non-conformant but something is unknown or nothing was decided.
+// ExitCode is the exit code of a run with this report. It is 0 when every applicable MUST is conformant or a known
+// deviation. It is 1 when one is not, or an expected failure passed. It is 2 when none is non-conformant but something
+// is unknown, or nothing was decided.
 func (r *Report) ExitCode() int {
 	switch r.Verdict {
 	case check.NonConformant, Unlisted:

@@ -108,9 +108,9 @@ func (d *reds) weight(id spec.ID) int {
 	return 0
 }
 
-// block marks what goes back to other requirements: a check of a requirement that builds on one that is not met cannot tell whether its own is. As no
-// requirement builds on itself, one that is not met always stays, so that blocking never makes a run look better. A known deviation neither blocks nor is
-// blocked: it has its own explanation.
+// block marks what goes back to other requirements. A check of a requirement that builds on one that is not met cannot
+// tell whether its own is. As no requirement builds on itself, one that is not met always stays, so that blocking never
+// makes a run look better. A known deviation neither blocks nor is blocked: it has its own explanation.
 func (r *Report) block(c *spec.Catalogue) {
 	reds := newReds(c)
 	for i := range r.Checks {
@@ -205,7 +205,8 @@ func (d *reds) block(x *CheckVerdict) {
 	}
 }
 
-// Live judges results one by one while a run goes on: what is blocked by a requirement whose check ends later is not known to be yet.
+// Live judges results one by one while a run goes on. It cannot know yet what is blocked by a requirement whose check
+// ends later.
 type Live struct {
 	run  *Run
 	reds *reds

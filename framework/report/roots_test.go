@@ -247,7 +247,8 @@ func TestBlockingNeverMakesARunLookBetter(t *testing.T) {
 	}
 }
 
-// A check that ended at what builds on a requirement did not come to that requirement, which is blocked elsewhere: the two must not lead to each other for ever.
+// A check that ended at what builds on a requirement did not come to that requirement, which is blocked elsewhere. The
+// two must not lead to each other for ever.
 func TestWhatACheckDidNotComeToDoesNotGoBackToItself(t *testing.T) {
 	c := catalogue(t, map[spec.ID]spec.Level{"alloc-a": spec.Must, "alloc-b": spec.Must, "alloc-x": spec.Must},
 		"- {because: x, requirements: [alloc-b], upon: [alloc-a]}\n- {because: x, requirements: [alloc-a], upon: [alloc-x]}\n")

@@ -21,8 +21,9 @@ type ShardReport struct {
 	*Report
 }
 
-// MergeShards makes of the reports of all shards of a run, in any order, the report that the run has if it is not divided. It refuses shards that are not of one run, that are not whole, and
-// a set with one that is missing or doubled; the error is one line that names them. The run begins with its first shard and ends with its last one.
+// MergeShards makes of the reports of all shards of a run, in any order, the report that the run has if it is not
+// divided. It refuses shards that are not of one run or not whole, and a set in which one is missing or doubled. The
+// error is one line that names them. The run begins with its first shard and ends with its last one.
 func MergeShards(shards []ShardReport) (*Report, error) {
 	shards = slices.Clone(shards)
 	for i, s := range shards {
@@ -148,7 +149,8 @@ func differing(a, b map[string]json.RawMessage) (name, x, y string) {
 	return "", "", ""
 }
 
-// shown is a value as a message shows it beside another one: whole if it is short, and else from where the two begin to differ.
+// shown is a value as a message shows it beside another one. It is whole if it is short; otherwise it begins where the
+// two begin to differ.
 func shown(value, other json.RawMessage) string {
 	const short, before = 60, 20
 	text, lead, trail := string(value), "", ""

@@ -92,8 +92,8 @@ func randomRun(t *rapid.T) (Run, []check.Result) {
 	}, results
 }
 
-// TestMergedShardsAreTheReportOfOneRun demands byte for byte what one process would have written: blocking, known deviations, expected failures that pass, profiles and
-// exit code follow from all results together.
+// TestMergedShardsAreTheReportOfOneRun demands byte for byte what one process would have written. Blocking, known
+// deviations, expected failures that pass, profiles and exit code follow from all results together.
 func TestMergedShardsAreTheReportOfOneRun(t *testing.T) {
 	seen := map[string]bool{}
 	rapid.Check(t, func(t *rapid.T) {
@@ -256,7 +256,8 @@ func TestWhatDiffersFromPlaceToPlaceKeepsNoShardsApart(t *testing.T) {
 	}
 }
 
-// TestTheReportOfAShardSaysSo looks at the report of a shard alone: it is conformant in what was judged at best, follows the schema, and its faces name the shard.
+// TestTheReportOfAShardSaysSo looks at the report of a shard alone. It is conformant in what was judged at best and
+// follows the schema, and its faces name the shard.
 func TestTheReportOfAShardSaysSo(t *testing.T) {
 	s := threeShards(t)[1]
 	if s.Verdict != InPart || s.ExitCode() != ExitConformant || !strings.HasSuffix(s.VerdictLine(), "; shard 2/3") {

@@ -12,8 +12,9 @@ import (
 	"github.com/service-conformance/conformance/framework/words"
 )
 
-// timelinePicture is which backend answered whom in the course of a check: a lane for each client, a column from each change to the next one. Places from left to
-// right are in percent, so that the picture fits a screen of any width and its text keeps its size.
+// timelinePicture is which backend answered whom in the course of a check. It has a lane for each client, and a column
+// from each change to the next one. Places from left to right are in percent, so that the picture fits a screen of any
+// width and its text keeps its size.
 type timelinePicture struct {
 	Columns  []timeColumn
 	Lanes    []timeLane
@@ -119,7 +120,7 @@ type kind struct {
 	name     string
 }
 
-// kindsOf are those of a segment with their shots: who answered first, by name.
+// kindsOf are those of a segment with their shots. Backends come first, by name.
 func kindsOf(s *check.Segment) (all []kind, shots map[kind]int) {
 	shots = map[kind]int{}
 	for i, counts := range []map[string]int{s.Answered, s.Otherwise} {

@@ -17,8 +17,9 @@ import (
 	"github.com/service-conformance/conformance/internal/scratch"
 )
 
-// runParallel lets Ginkgo's own runner start this binary as its workers. The candidate stays here; the workers reach it
-// over loopback and send their results the same way. again are names of checks that run a second time; nil runs all that are selected.
+// runParallel lets Ginkgo's own runner start this binary as its workers. The candidate stays here. The workers reach it
+// over loopback and send their results the same way. again are names of checks that run a second time; nil runs all
+// that are selected.
 func runParallel(ctx context.Context, o Options, again []string) error {
 	server, err := remote.Serve(o.Candidate, settings{Selection: o.Selection, RunID: o.RunID, Version: o.Version, Outlives: o.Outlives, Again: again},
 		func(raw json.RawMessage) { decodeEvent(raw, o.Sink) })

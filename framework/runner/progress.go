@@ -14,8 +14,8 @@ import (
 	"github.com/service-conformance/conformance/framework/check"
 )
 
-// Progress shows a run while it goes on: on a terminal one line that is drawn anew (done/total, failures, elapsed, what
-// runs longest), in a pipe a plain line from time to time. Safe for concurrent use.
+// Progress shows a run while it goes on. A terminal shows one line that is drawn anew (done/total, failures, elapsed,
+// what runs longest). A pipe gets a plain line from time to time. Safe for concurrent use.
 type Progress struct {
 	out      io.Writer
 	terminal bool

@@ -246,8 +246,8 @@ func runAll(ctx context.Context, o Options) error {
 	return nil
 }
 
-// Bounds on what happens after a run was ended: workers that are not through with cleaning up end, and then Run returns, whatever else goes on. What they
-// could not remove is left to the caller.
+// Bounds on what happens after a run was ended. Workers that have not finished the cleanup end, and then Run returns,
+// whatever else goes on. What they could not remove is left to the caller.
 const (
 	workerEndsWithin = 4 * time.Second
 	EndsWithin       = 6 * time.Second

@@ -14,7 +14,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// TestDividingIsAFairPartition demands that each check is in one shard, whatever order the checks come in, and that no shard has two more of a kind than another.
+// TestDividingIsAFairPartition demands that each check is in one shard, whatever order the checks come in. No shard has
+// two more of a kind than another.
 func TestDividingIsAFairPartition(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var all []check.Declaration

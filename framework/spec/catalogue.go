@@ -183,9 +183,10 @@ func deviationVersions(r *Requirement) (vs []string) {
 	return vs
 }
 
-// ParseVersions turns a constraint on Kubernetes minor versions into a predicate on a server's git version ("v1.37.1"). A
-// constraint is made of >=X.Y and <X.Y (a patch number may follow), which all must hold, and of alternatives separated by "||": ">=1.31 <1.36 || >=1.37". The
-// empty constraint admits everything; a version that cannot be parsed is admitted, for a candidate may be unversioned.
+// ParseVersions turns a constraint on Kubernetes minor versions into a predicate on a server's git version ("v1.37.1").
+// A constraint is made of >=X.Y and <X.Y (a patch number may follow), which all must hold. Alternatives are separated
+// by "||": ">=1.31 <1.36 || >=1.37". The empty constraint admits everything; a version that cannot be parsed is
+// admitted, for a candidate may be unversioned.
 func ParseVersions(constraint string) (func(version string) bool, error) {
 	if constraint == "" {
 		return func(string) bool { return true }, nil

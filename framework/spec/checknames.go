@@ -12,8 +12,8 @@ import (
 	"github.com/service-conformance/conformance/fixtures"
 )
 
-// CheckNames are the titles of the checks of each requirement. The place in a list makes the stable name of a check: whoever rewords a title corrects its line,
-// a new check goes to the end, and a check that goes leaves an empty line.
+// CheckNames are the titles of the checks of each requirement. The place in a list makes the stable name of a check. To
+// reword a title, correct its line. A new check goes to the end, and a check that goes leaves an empty line.
 type CheckNames map[ID][]string
 
 // DefaultCheckNames returns the embedded names. It panics if the file is broken, which `make verify` rules out for a released binary. Callers must not modify it.
@@ -25,8 +25,8 @@ var DefaultCheckNames = sync.OnceValue(func() CheckNames {
 	return names
 })
 
-// Stable is the name of a check that stays the same when its title is reworded: the ID of its first requirement, with a number for all checks of it but the
-// first. A check that the list does not hold keeps its own name.
+// Stable is the name of a check that stays the same when its title is reworded. It is the ID of its first requirement,
+// with a number for all checks of it but the first. A check that the list does not hold keeps its own name.
 func (n CheckNames) Stable(check string) string {
 	id, title, _ := strings.Cut(check, ": ")
 	switch i := slices.Index(n[ID(id)], title); {

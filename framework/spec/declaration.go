@@ -12,12 +12,14 @@ const (
 	AffinityTimer Declarable = "affinity-timer"
 	// AffinityTimeout is whether timeoutSeconds of a Service sets the sticky time ("settable"), or the proxy has one of its own ("fixed").
 	AffinityTimeout Declarable = "affinity-timeout"
-	// UDPFlows is what becomes of datagrams that a client goes on to send from one socket when endpoints or the Service change: they "follow" the change, or
-	// they "stay" where the flow began, as with a proxy that works at sockets, until the client opens another one.
+	// UDPFlows is what becomes of datagrams that a client goes on to send from one socket when endpoints or the Service
+	// change. They "follow" the change, or they "stay" where the flow began until the client opens another socket, as
+	// with a proxy that works at sockets.
 	UDPFlows Declarable = "udp-flows"
 	// NodelessEndpoints is what an endpoint without the name of a node is under policy Local: "remote" to every node, or "local" to every node.
 	NodelessEndpoints Declarable = "nodeless-endpoints"
-	// ProxyHealth is whether /healthz at port 10256 of a node says that the proxy is well and the node stays, as kube-proxy's does ("port-10256"), or "none" does.
+	// ProxyHealth is whether /healthz at port 10256 of a node says that the proxy is well and the node stays.
+	// kube-proxy's does ("port-10256"); with "none" nothing does.
 	ProxyHealth Declarable = "proxy-health"
 	// NoEndpoints is what a client of a Service without endpoints meets: "reject" or "drop".
 	NoEndpoints Declarable = "no-endpoints"
@@ -25,8 +27,8 @@ const (
 	InternalLocalWithoutEndpoints Declarable = "internal-local-without-endpoints"
 	// ExternalLocalWithoutEndpoints is what a client meets under externalTrafficPolicy Local at a node without endpoints: "reject" or "drop".
 	ExternalLocalWithoutEndpoints Declarable = "external-local-without-endpoints"
-	// UnusedPort is what a client meets at a port of a cluster IP that the Service does not have: "reject", "drop", or "network" where
-	// the proxy leaves it to the network.
+	// UnusedPort is what a client meets at a port of a cluster IP that the Service does not have. It is "reject",
+	// "drop", or "network" where the proxy leaves it to the network.
 	UnusedPort Declarable = "unused-port"
 	// NodePortLoopback is whether node ports are served on loopback addresses: "served" or "not-served".
 	NodePortLoopback Declarable = "node-port-loopback"
@@ -34,8 +36,8 @@ const (
 	Hairpin Declarable = "hairpin"
 	// HostAccess is whether processes in the host network of a node reach Services: "served" or "not-served".
 	HostAccess Declarable = "host-access"
-	// LoadBalancers is who makes load balancers for Services that name no class: the "service-controller" of a cloud provider, an implementation that works in
-	// "another-way", or nobody ("none").
+	// LoadBalancers is what makes load balancers for Services that name no class. It is the "service-controller" of a
+	// cloud provider, an implementation that works in "another-way", or nothing ("none").
 	LoadBalancers Declarable = "load-balancers"
 )
 
@@ -74,5 +76,5 @@ var aboutDeclarables = map[Declarable]string{
 	NodePortLoopback:              "whether node ports are served on loopback addresses",
 	Hairpin:                       "by which addresses of its Service a backend reaches itself",
 	HostAccess:                    "whether processes in the host network of a node reach Services",
-	LoadBalancers:                 "who makes load balancers for Services that name no class",
+	LoadBalancers:                 "what makes load balancers for Services that name no class",
 }

@@ -24,7 +24,8 @@ type building struct {
 
 func (b *building) String() string { return fmt.Sprintf("buildsOn %q", b.Because) }
 
-// build enters what the requirements build on: first what is named, then what globs match, so that these can leave out what would be a circle.
+// build enters what the requirements build on. Names come first and globs later, so that globs can leave out what would
+// be a circle.
 func (c *Catalogue) build(all []building) (problems []error) {
 	for i := range all {
 		b := &all[i]

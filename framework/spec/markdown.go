@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// Markdown renders the catalogue for people: documents, an overview with counts, and every requirement by
-// area and feature. checked returns the names of the checks of a requirement, in the order in which they are
-// to be listed. The result depends on nothing else, so that a generated file can be compared with it.
+// Markdown renders the catalogue for people: documents, an overview with counts, and every requirement by area and
+// feature. checked returns the names of the checks of a requirement, in the order of the list. The result depends on
+// nothing else, so that a generated file can be compared with it.
 func (c *Catalogue) Markdown(checked func(ID) []string) string {
 	var b strings.Builder
 	b.WriteString(`<!-- Generated from fixtures/spec by "make generate". Do not edit. -->

@@ -85,7 +85,7 @@ func TestMarkdownRequirement(t *testing.T) {
 	}
 }
 
-// Whoever reads the document must find each requirement once, however the map of checks is iterated.
+// The document has each requirement once, however the map of checks is iterated.
 func TestMarkdownOfEmbeddedCatalogue(t *testing.T) {
 	c := Default()
 	none := func(ID) []string { return nil }

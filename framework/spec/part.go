@@ -1,6 +1,7 @@
 package spec
 
-// Part is one of the two implementations that make up a cluster's Services: whoever writes a proxy does not answer for the API server.
+// Part is one of the two implementations that make up a cluster's Services. The author of a proxy does not answer for
+// the API server.
 type Part string
 
 // The parts.

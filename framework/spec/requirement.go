@@ -119,8 +119,8 @@ type Requirement struct {
 	BuildsOn []Foundation `json:"buildsOn,omitempty"`
 	// Notes record decisions: how the sentence is read where documents and components disagree.
 	Notes string `json:"notes,omitempty"`
-	// Deviations are known differences of real implementations: those that the published lists (fixtures/expectations) hold of it,
-	// and those of its own entry, which make no check fail.
+	// Deviations are known differences of real implementations. They are those of the published lists
+	// (fixtures/expectations), and those of its own entry, which make no check fail.
 	Deviations []Deviation `json:"deviations,omitempty"`
 }
 

@@ -19,7 +19,8 @@ func ParseUsableServiceCIDRs(text string) (ServiceCIDRs, error) {
 	return ranges, nil
 }
 
-// smallest is how many bits of an address a range must leave: with two addresses, none would be left for a Service beside the range's first and last one.
+// smallest is how many bits of an address a range must leave. With two addresses, none would be left for a Service
+// beside the range's first and last one.
 const smallest = 2
 
 // reserved are addresses that no network forwards, by what they are for (RFC 6890).

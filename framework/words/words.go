@@ -1,5 +1,6 @@
-// Package words has what pages and commands say around the statements of requirements, in each of spec.Languages: names of verdicts, headings, labels, sentences with
-// numbers in them. Programs read the English words of reports, which do not depend on a language.
+// Package words has what pages and commands say around the statements of requirements, in each of spec.Languages. It
+// has names of verdicts, headings, labels, and sentences with numbers in them. Programs read the English words of
+// reports, which do not depend on a language.
 package words
 
 import (
@@ -37,8 +38,9 @@ var sections = []Section{Verdicts, Shared, Page, Site, Phrases, Explain}
 // Table is all words: by language, section and key.
 type Table map[string]map[Section]map[string]string
 
-// Load reads the words of every language from files such as words/ja.yaml. All problems are returned joined: what is missing in a language or there in one alone, keys
-// that stand twice, and phrases whose places are not those of the English one.
+// Load reads the words of every language from files such as words/ja.yaml. All problems are returned joined. They are
+// what is missing in a language or exists in one alone, and keys that stand twice. They are also phrases whose places
+// are not those of the English one.
 func Load(fsys fs.FS, dir string) (Table, error) {
 	all := Table{}
 	var problems []error
@@ -160,7 +162,8 @@ func Count(key string, n int) Phrase {
 	return Say(key, n)
 }
 
-// Named is the name of a verdict that a program has in English; a text that is none of them stays as it is in every language.
+// Named is the name of a verdict that a program has in English. A text that is none of them stays as it is in every
+// language.
 func Named(english string) Phrase {
 	if embedded()[spec.Languages[0]][Verdicts][Key(english)] == english {
 		return Say(Key(english))

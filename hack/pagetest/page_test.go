@@ -70,7 +70,8 @@ func tab(t *testing.T) context.Context {
 	return ctx
 }
 
-// open shows a page and returns what it asked the network for and what went wrong in it, as far as it is known when they are called.
+// open shows a page. It returns what the page asked the network for and what went wrong in it, as far as it is known
+// when they are called.
 func open(t *testing.T, ctx context.Context, v view, url string) (requests, errors func() []string) {
 	t.Helper()
 	var mu sync.Mutex
@@ -196,7 +197,7 @@ func TestFiltersAreInTheAddress(t *testing.T) {
 	if said := evaluate[string](t, ctx, "document.getElementById('count').textContent"); said != fmt.Sprintf("%d of %d requirements", both, all) {
 		t.Errorf("the page says %q", said)
 	}
-	// Who is sent the address sees the same.
+	// Everyone who is sent the address sees the same.
 	other := tab(t)
 	open(t, other, views[0], address)
 	if n := evaluate[int](t, other, "document.querySelectorAll('.req:not([hidden])').length"); n != both {
@@ -235,8 +236,8 @@ func TestFiltersAreInTheAddress(t *testing.T) {
 	}
 }
 
-// openSome opens some requirements of each kind with all that is in them, for what is closed is not looked at, and removes the others, which are alike: axe looks at
-// each element for itself, and at ten thousand for most of a minute.
+// openSome opens some requirements of each kind with all that is in them, because nothing looks at what is closed. It
+// removes the others, which are alike. axe looks at each element for itself, and at ten thousand for most of a minute.
 const openSome = `(() => {
 	const some = new Set(['bad', 'blocked', 'known', 'good', 'na'].flatMap(c => [...document.querySelectorAll('.req > summary .' + c)].slice(0, 6).map(s => s.closest('.req'))))
 	document.querySelectorAll('.req').forEach(r => some.has(r) || r.remove())

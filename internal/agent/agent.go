@@ -1,6 +1,6 @@
-// Package agent is what runs in the pods of the tiers that have a real cluster: backends that answer with the pod's identity, and a prober. A
-// run commands an agent by HTTP through the API server's proxy of pods, see Client; one request carries a whole batch of probes, so that
-// none needs a process of its own in the pod.
+// Package agent is what runs in the pods of the tiers that have a real cluster. It is backends that answer with the
+// pod's identity, and a prober. A run commands an agent by HTTP through the API server's proxy of pods, see Client. One
+// request carries a whole batch of probes, so that none needs a process of its own in the pod.
 //
 // The control server of an agent answers:
 //
@@ -15,9 +15,9 @@
 //   - POST PathEnd?lease=ID: closes the connections of a lease.
 //   - POST PathExit: ends the agent.
 //
-// Every POST must carry the run's token in TokenHeader. What is refused is answered with a code and {"error":"why"}: 400 for what cannot be
-// understood, 401 for a token that is missing or wrong, 404, 405, 413 for more than an agent takes at once, and 500 for what this pod
-// cannot do.
+// Every POST must carry the run's token in TokenHeader. A refusal has a code and {"error":"why"}. The code is 400 for
+// what cannot be understood, 401 for a token that is missing or wrong, 404, or 405. It is 413 for more than an agent
+// takes at once, and 500 for what this pod cannot do.
 package agent
 
 import (
@@ -60,9 +60,9 @@ type agent struct {
 	ports   traffic.Ports
 }
 
-// Run runs an agent until it is told to exit, or the context ends. The backends answer before the control server does. An error means that a
-// port could not be opened or served. The signals of the process are left to the caller: a pod that terminates gets SIGTERM, and is meant to
-// go on answering until it is killed.
+// Run runs an agent until it is told to exit, or the context ends. The backends answer before the control server does.
+// An error means that a port could not be opened or served. The signals of the process are left to the caller. A pod
+// that terminates gets SIGTERM, and must go on answering until it is killed.
 func Run(ctx context.Context, config Config) error {
 	a, err := start(config)
 	if err != nil {

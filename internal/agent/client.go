@@ -45,8 +45,8 @@ func (c *Client) Probe(ctx context.Context, lease string, probes []candidate.Pro
 	return outcomes, nil
 }
 
-// Resolve asks the DNS that the pod uses and returns what it says to each question, in order. domain is that of the cluster; empty is
-// the one that the pod was told, or "cluster.local".
+// Resolve asks the DNS that the pod uses and returns what it says to each question, in order. domain is that of the
+// cluster. If it is empty, it is the one that the pod was told, or "cluster.local".
 func (c *Client) Resolve(ctx context.Context, domain string, questions []candidate.Question) ([]candidate.Resolution, error) {
 	var said []candidate.Resolution
 	if err := c.command(ctx, PathResolve, nil, inquiry{domain, questions}, &said); err != nil {

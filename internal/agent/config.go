@@ -21,8 +21,8 @@ const ConfigVariable = "CONFORMANCE_AGENT"
 
 // Config is what an agent is told when its pod is made.
 type Config struct {
-	// TokenDigest is that of the token that requests to the control server must carry in TokenHeader, but for those of the kubelet. Whoever may read Pods reads
-	// it, and commands no agent by it.
+	// TokenDigest is that of the token that requests to the control server must carry in TokenHeader, but for those of
+	// the kubelet. A user who may read Pods can read it, and cannot command an agent by it.
 	TokenDigest string `json:"tokenDigest"`
 	// Pod is the identity that the backends answer with.
 	Pod candidate.PodName `json:"pod"`

@@ -69,7 +69,8 @@ func (r *Run) judgeByProcess(ctx context.Context, i int, kubeconfig, outside str
 	return nil, why
 }
 
-// explained is why a process ended that could not judge: its exit code, the signal that killed it or why it could not start, and what it said.
+// explained is why a process ended that could not judge. It is its exit code, the signal that killed it or why it could
+// not start, and what it said.
 func explained(ended error, said string) error {
 	if said = strings.TrimPrefix(strings.TrimSpace(said), "conformance: "); said == "" {
 		return ended

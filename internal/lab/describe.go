@@ -14,7 +14,8 @@ import (
 // guestPatience is how many times longer things may take in a guest, whose one processor does every system call in several of the machine's.
 const guestPatience = 12
 
-// TrafficWorkers is how many checks of traffic run best at a time here: they wait for most of the time, but in a guest everything waits for its one processor.
+// TrafficWorkers is how many checks of traffic run best at a time here. They wait most of the time, but in a guest
+// everything waits for its one processor.
 func TrafficWorkers() int {
 	if isolation.InGuest() {
 		return 6
@@ -74,8 +75,8 @@ func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
 		spec.HostAccess:                    "served",
 	}
 	if mode == candidate.IPVS {
-		// The virtual server stays where no endpoint is (pkg/proxy/ipvs/proxier.go lines 846-856), and the kernel refuses what it has no backend for
-		// (ip_vs_leave in net/netfilter/ipvs/ip_vs_core.c of Linux).
+		// The virtual server stays where no endpoint is (pkg/proxy/ipvs/proxier.go lines 846-856). The kernel refuses
+		// what it has no backend for (ip_vs_leave in net/netfilter/ipvs/ip_vs_core.c of Linux).
 		d[spec.InternalLocalWithoutEndpoints] = "reject"
 		d[spec.NodePortLoopback] = "not-served" // pkg/proxy/ipvs/netlink_linux.go line 162: loopback addresses are no node addresses
 	}

@@ -38,8 +38,9 @@ func (l *Lab) tellEnd(p *process.Process) {
 	}
 }
 
-// KeepLogs copies the logs of programs that are none of the lab's own (see ProxyOptions and ServerOptions), and of those that ended by themselves, into a folder,
-// which is made if there is something to copy. To be called before Close, which removes them.
+// KeepLogs copies logs into a folder, which is made if there is something to copy. They are those of programs that are
+// none of the lab's own (see ProxyOptions and ServerOptions), and of programs that ended by themselves. To be called
+// before Close, which removes them.
 func (l *Lab) KeepLogs(folder string) ([]Log, error) {
 	l.mu.Lock()
 	dir := l.Dir

@@ -11,7 +11,8 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// TestAProgramThatEndsIsTold demands that a program that ends by itself is told at once and has its log kept, and that one which the lab has ended is not.
+// TestAProgramThatEndsIsTold demands that a program that ends by itself is told at once and has its log kept. One that
+// the lab has ended is not told.
 func TestAProgramThatEndsIsTold(t *testing.T) {
 	l := newFakeLab(t)
 	told := make(chan Log, 10)

@@ -1,5 +1,5 @@
-// Package lab is the tier of real components: etcd and kube-apiserver as processes of the same machine, built from
-// their Go modules, downloaded as they were released, or taken from a folder. Nothing runs in a container.
+// Package lab is the tier of real components: etcd and kube-apiserver as processes of the same machine. They are built
+// from their Go modules, downloaded as they were released, or taken from a folder. Nothing runs in a container.
 package lab
 
 import (
@@ -203,8 +203,8 @@ func (l *Lab) Describe() candidate.Description {
 	return d
 }
 
-// ControlPlane implements candidate.Candidate. Requests for the same ranges share an API server; an exclusive one
-// has it alone, after everything that an earlier user left was removed. Whoever holds a lease and asks for another
+// ControlPlane implements candidate.Candidate. Requests for the same ranges share an API server; an exclusive one has
+// it alone, after everything that an earlier user left was removed. A caller that holds a lease and asks for another
 // may wait for ever if the servers that may run are all leased.
 func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.ControlPlane, error) {
 	r, err := controlplane.ParseRanges(q, l.Version)

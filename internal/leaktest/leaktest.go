@@ -14,9 +14,10 @@ import (
 // patience is how long goroutines may take to end once all tests are over.
 const patience = 10 * time.Second
 
-// Run runs the tests of a package, from its TestMain, and returns the exit code. Tests that pass fail all the same if goroutines that they
-// started are still there ten seconds later; standard error names them. Connections that the default client keeps open are closed, and do not count.
-// lasting names functions, with the path of their package, whose goroutines last as long as the process.
+// Run runs the tests of a package, from its TestMain, and returns the exit code. Tests that pass fail all the same if
+// goroutines that they started are still there ten seconds later; standard error names them. Connections that the
+// default client keeps open are closed, and do not count. lasting names functions, with the path of their package.
+// Their goroutines last as long as the process.
 func Run(m interface{ Run() int }, lasting ...string) int { return run(m, patience, lasting) }
 
 func run(m interface{ Run() int }, patience time.Duration, lasting []string) int {

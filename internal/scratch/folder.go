@@ -1,5 +1,5 @@
-// Package scratch holds what a process has on disk for as long as it runs: temporary folders, which the next start removes after one that was killed, and
-// the lock files by which that is told.
+// Package scratch holds what a process has on disk for as long as it runs. It has temporary folders, which the next
+// start removes after a process was killed. Lock files tell that it was.
 package scratch
 
 import (
@@ -27,8 +27,8 @@ type Folder struct {
 // lefts are what OnSweep was called with.
 var lefts sync.Map // of func(path string) error, by kind
 
-// OnSweep has left called for each folder of a kind that a process left behind, before it is removed: what the folder tells of can be removed, too. If left fails, the
-// folder stays, and the next start tries again.
+// OnSweep has left called for each folder of a kind that a process left behind, before it is removed. So left can
+// remove what the folder tells of. If left fails, the folder stays, and the next start tries again.
 func OnSweep(kind string, left func(path string) error) { lefts.Store(kind, left) }
 
 // leftOf is what OnSweep was called with for the kind of a folder, or nil.
@@ -56,8 +56,8 @@ func Abandon() {
 	})
 }
 
-// New makes a folder among the system's temporary ones, and removes those of the same kind that processes of this user left behind: those
-// whose owner is gone.
+// New makes a folder among the system's temporary ones. It removes those of the same kind that processes of this user
+// left behind: those whose owner is gone.
 func New(kind string) (*Folder, error) { return newFolder(os.TempDir(), kind) }
 
 func newFolder(parent, kind string) (*Folder, error) {

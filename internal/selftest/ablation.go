@@ -19,10 +19,11 @@ type Ablation struct {
 	Unclaimed []string `json:"unclaimed,omitempty"`
 	// NotApplicable is how many checks did not apply then.
 	NotApplicable int `json:"notApplicable"`
-	// Own is how many checks of the feature were red, unknown or blocked where it was claimed all the same; there must be some. Others are the checks of other features
-	// that were red or unknown then, that the report does not lead back to another requirement, and that did not use the feature; there must be none. UsedBy are those that
-	// used it: a requirement that the feature itself builds on is named as the root of what is missing then. Features of the environment cannot be claimed without being
-	// there.
+	// Own is how many checks of the feature were red, unknown or blocked where it was claimed all the same; there must
+	// be some. Others are the checks of other features that were red or unknown then. The report does not lead them
+	// back to another requirement, and they did not use the feature. There must be none. UsedBy are those that used it:
+	// a requirement that the feature itself builds on is named as the root of what is missing then. Features of the
+	// environment cannot be claimed without being there.
 	Own     int      `json:"own"`
 	Others  []string `json:"others,omitempty"`
 	UsedBy  []string `json:"usedBy,omitempty"`

@@ -44,8 +44,9 @@ type (
 	}
 )
 
-// WriteOutcome writes the outcome as one test case into ReportDir and returns the path of the file. Without it Sonobuoy would call a run passed that
-// was interrupted before a check failed, and know nothing of one that could not begin: it counts test cases, and does not see how the process ended.
+// WriteOutcome writes the outcome as one test case into ReportDir and returns the path of the file. Without it Sonobuoy
+// would call a run passed that was interrupted before a check failed. It would know nothing of one that could not
+// begin. It counts test cases, and does not see how the process ended.
 func (r *Results) WriteOutcome(o Outcome) (path string, err error) {
 	all := outcomeSuites{Suite: outcomeSuite{Name: "run", Tests: 1, Time: "0", Case: outcomeCase{Name: "the run as a whole", Classname: "conformance"}}}
 	switch s := &all.Suite; {

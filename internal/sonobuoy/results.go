@@ -1,6 +1,6 @@
-// Package sonobuoy is what a plugin owes to Sonobuoy: results in a folder that it shares with the worker beside it, a file that tells where they are,
-// and news of how far it is. What Sonobuoy demands was read from its release v0.57.5: pkg/worker, pkg/plugin and pkg/client/results of
-// https://github.com/vmware-tanzu/sonobuoy.
+// Package sonobuoy is what a plugin owes to Sonobuoy. It writes results into a folder that it shares with the worker
+// beside it, and a file that tells where they are. It tells how far it is. What Sonobuoy demands was read from its
+// release v0.57.5: pkg/worker, pkg/plugin and pkg/client/results of https://github.com/vmware-tanzu/sonobuoy.
 package sonobuoy
 
 import (
@@ -32,8 +32,9 @@ const (
 // worldReadable is the mode of its files: the worker is another user.
 const worldReadable = 0o644
 
-// Results is the shared folder. The worker waits for the file "done" in it, and then sends the file that "done" names to the aggregator. How
-// the process of the plugin ends does not matter then; without "done" a failed one counts as an error of the plugin, five minutes later.
+// Results is the shared folder. The worker waits for the file "done" in it, and then sends the file that "done" names
+// to the aggregator. How the process of the plugin ends does not matter then. Without "done" a failed one counts as an
+// error of the plugin, five minutes later.
 type Results struct{ dir string }
 
 // OpenResults takes the shared folder, which Sonobuoy has made, and removes from it what an earlier process of the plugin left.

@@ -7,9 +7,10 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// Ports chooses the source ports of shots that leave them to the prober: one that the client has not used for as long as there are others. The kernel would choose
-// at random, and hit a flow that conntrack still remembers with the backend that it had, or a connection of which a backend has not seen the end. Clients are used
-// by one lease after the other, and so is Ports. The zero value is ready to use, and safe for concurrent use.
+// Ports chooses the source ports of shots that leave them to the prober. It takes one that the client has not used for
+// as long as there are others. The kernel would choose at random. It could hit a flow that conntrack still remembers
+// with its backend, or a connection of which a backend has not seen the end. Clients are used by one lease after the
+// other, and so is Ports. The zero value is ready to use, and safe for concurrent use.
 type Ports struct {
 	mu   sync.Mutex
 	last map[candidate.Client]int // by client, the port that was taken last

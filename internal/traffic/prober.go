@@ -65,7 +65,8 @@ type connection struct {
 	owed int
 	// broken says why no answer can be told from the rest of an earlier one.
 	broken error
-	// proved is set once a backend has answered: until then the peer of a stream may be a stranger, whom a network has accept what is sent to an address that nobody has.
+	// proved is set once a backend has answered. Until then the peer of a stream may be a stranger: some networks
+	// accept what is sent to an address that nobody has.
 	proved bool
 	budget int   // what may still be read of the answer
 	ended  error // what the socket said last
@@ -76,8 +77,9 @@ func newConnection() *connection { return &connection{turn: make(chan struct{}, 
 // Send sends the shots of the probe one after the other, from sockets in the namespace, and returns as many outcomes as it has shots. The
 // source address is local; the kernel chooses one if it is invalid. A context that ends makes the shots that are left Broken.
 //
-// A named connection (of the same client and protocol) that was broken stays so: every further shot on it is Reset. One
-// that could not be established, or on which no backend has answered, is tried again by the next shot, as is a socket of UDP that was aborted.
+// A named connection (of the same client and protocol) that was broken stays so: every further shot on it is Reset. The
+// next shot tries again a connection that could not be established, or on which no backend has answered. It does so for
+// a socket of UDP that was aborted, too.
 func (p *Prober) Send(ctx context.Context, in Namespace, probe candidate.Probe, local netip.Addr) []candidate.Outcome {
 	if probe.Timeout == 0 {
 		probe.Timeout = candidate.DefaultProbeTimeout
@@ -164,8 +166,9 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 	return err
 }
 
-// aborted reports whether a datagram socket has met its end by somebody on this machine: a balancer that works at sockets ends the flows to an endpoint that is gone
-// (SOCK_DESTROY, udp_abort in net/ipv4/udp.c of Linux). The kernel tells it once, and from then on that the socket is not connected.
+// aborted reports whether something on this machine has ended a datagram socket. A balancer that works at sockets ends
+// the flows to an endpoint that is gone (SOCK_DESTROY, udp_abort in net/ipv4/udp.c of Linux). The kernel tells it once,
+// and from then on that the socket is not connected.
 func aborted(err error) bool {
 	return errors.Is(err, networkError{unix.ECONNABORTED}) || errors.Is(err, networkError{unix.EDESTADDRREQ})
 }

@@ -31,8 +31,9 @@ type Server struct {
 	connections map[*net.TCPConn]bool
 }
 
-// Serve opens the ports in the namespace, on all addresses of both families (of IPv4 alone where the kernel has no IPv6), and answers on
-// them until Close. A port with the number 0 gets one that is free, see Ports. No port stays open if one cannot be opened.
+// Serve opens the ports in the namespace and answers on them until Close. It listens on all addresses of both families,
+// or of IPv4 alone where the kernel has no IPv6. A port with the number 0 gets one that is free, see Ports. No port
+// stays open if one cannot be opened.
 func Serve(identity candidate.PodName, ports []candidate.PodPort, in Namespace) (*Server, error) {
 	files := make([]*os.File, len(ports))
 	err := in.do(func() (err error) {

@@ -18,8 +18,8 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// Sockets are made with system calls: package net looks once per process whether there is IPv6, in whatever namespace that happens, and
-// does not tell on which thread it makes a socket.
+// Sockets are made with system calls. Package net looks once per process whether there is IPv6, in whatever namespace
+// that happens. It does not tell on which thread it makes a socket.
 
 // transport returns the type and the protocol of sockets. One-to-one sockets of SCTP (RFC 6458, section 4) are used like those of TCP.
 func transport(protocol corev1.Protocol) (kind, number int, err error) {
@@ -310,8 +310,9 @@ func (s *socket) established(ctx context.Context) error {
 	return met
 }
 
-// pending takes the error that the kernel holds for the socket. That may be one that does not make the socket ready: an ICMP error from
-// this machine comes while connect is in the kernel, which then ends the attempt only when it sends SYN again, a second later.
+// pending takes the error that the kernel holds for the socket. That may be one that does not make the socket ready. An
+// ICMP error from this machine comes while connect is in the kernel. The kernel then ends the attempt only when it
+// sends SYN again, a second later.
 func pending(fd int) error {
 	n, err := unix.GetsockoptInt(fd, unix.SOL_SOCKET, unix.SO_ERROR)
 	if err != nil {

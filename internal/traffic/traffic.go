@@ -1,10 +1,10 @@
 // Package traffic sends and answers real packets: servers that are the backends in pods, and a prober that is the clients. It runs where
 // its sockets are: in the network namespaces of a lab, or in a pod.
 //
-// A Server answers on the ports of a pod with the pod's identity and with the client address that it saw. On TCP and SCTP a request is a
-// line, and any number may follow each other on a connection; a line that begins with "GET " begins an HTTP request instead. On UDP a
-// request is a datagram. Each is answered with one line of JSON, which repeats the request: an answer that comes too late is never taken
-// for that of another shot.
+// A Server answers on the ports of a pod with the pod's identity and with the client address that it saw. On TCP and
+// SCTP a request is a line, and any number may follow each other on a connection. A line that begins with "GET " begins
+// an HTTP request instead. On UDP a request is a datagram. Each is answered with one line of JSON, which repeats the
+// request. So an answer that comes too late is never taken for that of another shot.
 //
 // A Prober sends the shots of candidate.Probe and classifies what they meet as candidate.Result says:
 //
@@ -26,8 +26,9 @@
 // Sockets exist on Linux only; elsewhere Serve fails and every outcome is Broken.
 package traffic
 
-// Namespace runs open on an operating-system thread that is in the network namespace where sockets shall be, and returns its error or why
-// it could not be run. Open only creates sockets, it does not wait for anybody. A nil Namespace is that of the process.
+// Namespace runs open on an operating-system thread in the network namespace where sockets shall be. It returns the
+// error of open, or why it could not be run. Open only creates sockets, it does not wait for anybody. A nil Namespace
+// is that of the process.
 type Namespace func(open func() error) error
 
 func (n Namespace) do(open func() error) error {

@@ -76,8 +76,8 @@ var _ = ginkgo.Describe("bands", func() {
 		})
 })
 
-// beRandom demands that dynamic addresses lie in the range, and come in no order, from every quarter of the upper band and from no other.
-// band and spread are the requirements of the check that say that they lie in the upper band, and all over it.
+// beRandom demands that dynamic addresses lie in the range and come in no order, from every quarter of the upper band
+// and from no other. band is the requirement that they lie in the upper band, and spread that they lie all over it.
 func beRandom(ctx context.Context, cp *check.ControlPlane, band []spec.ID, spread ...spec.ID) {
 	b := check.BandsOf(cp.CIDR())
 	missed := math.Log(check.FalseAlarm/4) / math.Log(3./4) // of so many none is in one of the four quarters

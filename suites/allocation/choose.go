@@ -24,8 +24,8 @@ func primaryRange(cp *check.ControlPlane) netip.Prefix {
 // choices bounds the part of the upper band that addresses are chosen from; allocators that keep a bitmap end at 65536.
 const choices = 1 << 15
 
-// randomAddress chooses an address of the upper band. On a control plane that others use as well it is free in all likelihood:
-// checks name addresses there, and dynamic allocation hits a given one of a /16 in 1 of 65278 cases.
+// randomAddress chooses an address of the upper band. On a control plane that others use as well it is free in all
+// likelihood. Checks name addresses there, and dynamic allocation hits a given one of a /16 in 1 of 65278 cases.
 func randomAddress(cp *check.ControlPlane, cidr netip.Prefix) netip.Addr {
 	b := check.BandsOf(cidr)
 	n := b.DynamicCount()
@@ -66,8 +66,9 @@ func freeAddress(ctx context.Context, cp *check.ControlPlane) string {
 	return freeAddressOf(ctx, cp, primaryRange(cp))
 }
 
-// freeAddressOf returns an address of a range that no Service and no IPAddress has. It is none that was just given back: kube-apiserver's repair may take such an
-// address once more, see alloc-freed-stays-free, and its check alone may accuse that.
+// freeAddressOf returns an address of a range that no Service and no IPAddress has. It is none that was just given
+// back. kube-apiserver's repair may take such an address once more, see alloc-freed-stays-free, and its check alone may
+// accuse that.
 func freeAddressOf(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefix) string {
 	ginkgo.GinkgoHelper()
 	used := cp.AddressesInUse(ctx, cidr)

@@ -232,8 +232,8 @@ func nextAdded(ctx context.Context, events watch.Interface, created <-chan check
 // steps is how long the random workload of keepUnique is.
 const steps = 48
 
-// keepUnique creates Services with and without naming an address, be it free or in use, deletes them and turns them into aliases, all at random, and
-// demands after every step that no address belongs to two Services.
+// keepUnique creates Services with and without naming an address, be it free or in use. It deletes them and turns them
+// into aliases, all at random. After every step it demands that no address belongs to two Services.
 func keepUnique(ctx context.Context, cp *check.ControlPlane, namespaces []string) {
 	ginkgo.GinkgoHelper()
 	type key struct{ namespace, name string }

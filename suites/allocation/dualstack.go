@@ -21,8 +21,8 @@ const (
 	raceRounds  = 6
 )
 
-// belongsToOne lets updates give addresses of a family to Services, and demands that nobody else can have these: at
-// once, which a controller that repairs what it has seen too early would allow, and a little later.
+// belongsToOne lets updates give addresses of a family to Services, and demands that nobody else can have these. It
+// looks at once, when a controller may still repair what it saw too early, and a little later.
 func belongsToOne(ctx context.Context, cp *check.ControlPlane, family corev1.IPFamily, update func() string) {
 	ginkgo.GinkgoHelper()
 	ips := make([][]string, raceClients)
@@ -128,12 +128,12 @@ var _ = ginkgo.Describe("dual-stack allocation", func() {
 		})
 })
 
-// orders is how often a create with two addresses is tried. Which one is allocated first may be left to chance; the one of interest is that in at least one of
-// eight cases, and so in one of so many tries.
+// orders is how often a create with two addresses is tried. A server may leave to chance which one it allocates first.
+// The one of interest is first in at least one of eight cases, and so in one of so many tries.
 var orders = check.TrialsUntil(1. / 8)
 
-// leaveFree lets dual-stack creates fail that name a free address of a family besides a taken one of the other, and demands
-// that the free one can be named afterwards.
+// leaveFree lets dual-stack creates fail that name a free address of a family besides a taken one of the other. It
+// demands that the free one can be named afterwards.
 func leaveFree(ctx context.Context, cp *check.ControlPlane, family corev1.IPFamily, with func(free string) []string) {
 	ginkgo.GinkgoHelper()
 	cidr := cp.CIDROf(family)

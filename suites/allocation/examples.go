@@ -23,8 +23,8 @@ type numbers struct {
 	dynamic             int
 }
 
-// stated are the numbers of a range and the requirements that say so, which a fill decides: how many addresses it has, what the last one is, and where its
-// bands lie and how large they are.
+// stated are the numbers of a range and the requirements that say so, which a fill decides. They are how many addresses
+// it has, what the last one is, and where its bands lie and how large they are.
 type stated struct {
 	cidr string
 	numbers
@@ -176,8 +176,9 @@ func (f *fill) haveBands(n numbers) {
 	Expect(len(all)-dynamic+len(f.before)).To(Equal(n.offset), "addresses of the static band")
 }
 
-// beAboveStaticBand demands that no dynamic address lies in the static band, in a sample that would have one if dynamic
-// allocation used the whole range, and that some lie right above it if a 16th of the range is more than the band may have.
+// beAboveStaticBand demands that no dynamic address lies in the static band. The sample would have one if dynamic
+// allocation used the whole range. It also demands that some lie right above the band, if a 16th of the range is more
+// than the band may have.
 func beAboveStaticBand(ctx context.Context, cp *check.ControlPlane, staticEnd netip.Addr) {
 	ginkgo.GinkgoHelper()
 	size := float64(int(1) << (cp.CIDR().Addr().BitLen() - cp.CIDR().Bits()))

@@ -21,8 +21,8 @@ type fill struct {
 	bands check.Bands
 	// before are the addresses that were in use already.
 	before map[netip.Addr]bool
-	// bulk was handed out to several clients at a time, while the upper band had room for all of them; rest to one client,
-	// in this order.
+	// bulk was handed out to several clients at a time, while the upper band had room for all of them. rest was handed
+	// out to one client, in this order.
 	bulk, rest []netip.Addr
 	// refusal is the response to the create after the last address, early one to a create while the upper band had room.
 	refusal, early check.Response
@@ -36,8 +36,9 @@ const (
 	orderedTail = 16
 )
 
-// fillRange creates Services, each with a dynamic address, until the range is exhausted. Up to the last addresses of the
-// upper band several clients do so at a time: as long as addresses of the upper band are left, the order does not matter.
+// fillRange creates Services, each with a dynamic address, until the range is exhausted. Up to the last addresses of
+// the upper band several clients do so at a time. As long as addresses of the upper band are left, the order does not
+// matter.
 func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 	ginkgo.GinkgoHelper()
 	f := &fill{cidr: cp.CIDR(), bands: check.BandsOf(cp.CIDR()), before: cp.AddressesInUse(ctx, cp.CIDR())}
@@ -150,7 +151,8 @@ func (f *fill) beLowerAfterUpper() {
 	}
 }
 
-// isDivided reports whether the addresses came in two parts, the higher ones first, be it that they are divided at another place than they should be.
+// isDivided reports whether the addresses came in two parts, the higher ones first. They may be divided at another
+// place than they should be.
 func (f *fill) isDivided() bool {
 	all := f.all()
 	lowest, highest := slices.Clone(all), slices.Clone(all) // of those up to each place, and of those from it on

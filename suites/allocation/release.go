@@ -14,8 +14,9 @@ import (
 )
 
 const (
-	// named bounds how long it may take until an address or a node port that was freed can be named, reuse how long until
-	// dynamic allocation hands it out: kube-apiserver looks for free addresses in a copy of what is stored.
+	// named bounds how long it may take until an address or a node port that was freed can be named. reuse bounds how
+	// long it may take until dynamic allocation hands it out. kube-apiserver looks for free addresses in a copy of what
+	// is stored.
 	named = 2 * time.Second
 	reuse = 5 * time.Second
 )

@@ -27,8 +27,8 @@ func clusterIPDemandAddress(ip string) {
 	Expect(err).NotTo(HaveOccurred(), "the cluster IP must be an address")
 }
 
-// clusterIPUnused returns an address of a family that is likely to be free and to stay so: one of the lower band, which is
-// left for users to choose from.
+// clusterIPUnused returns an address of a family that is likely to be free and to stay so. It is one of the lower band,
+// which is left for users to choose from.
 func clusterIPUnused(ctx context.Context, cp *check.ControlPlane, family corev1.IPFamily) string {
 	ginkgo.GinkgoHelper()
 	if cidr := cp.CIDROf(family); cidr.IsValid() {
@@ -42,8 +42,8 @@ func clusterIPUnused(ctx context.Context, cp *check.ControlPlane, family corev1.
 	return ip
 }
 
-// clusterIPClaim creates a Service that names a free address: service gets one that is likely to be free and another one
-// as long as the server refuses it, for other checks choose addresses too.
+// clusterIPClaim creates a Service that names a free address. service gets one that is likely to be free, and another
+// one as long as the server refuses it: other checks choose addresses too.
 func clusterIPClaim(ctx context.Context, cp *check.ControlPlane, family corev1.IPFamily, service func(ip string) *corev1.Service) (ip string, a check.Response) {
 	ginkgo.GinkgoHelper()
 	const attempts = 20

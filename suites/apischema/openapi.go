@@ -37,8 +37,8 @@ type openAPISchema struct {
 	} `json:"x-kubernetes-group-version-kind"`
 }
 
-// kind is the type of a field in one word: string, integer/int32, []string, map[string]string, or the last part of the name of
-// the schema that it refers to.
+// kind is the type of a field in one word: string, integer/int32, []string or map[string]string. Otherwise it is the
+// last part of the name of the schema that it refers to.
 func (s *openAPISchema) kind() string {
 	switch {
 	case s.Ref != "":

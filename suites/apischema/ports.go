@@ -22,8 +22,9 @@ func portsOf(ctx context.Context, cp *check.ControlPlane, ports ...corev1.Servic
 	return cp.Create(ctx, check.Service(cp.Name("ports"), check.WithPorts(ports...)))
 }
 
-// acceptedUnlike demands that a Service is accepted that is shaped by the first option. Where one that is shaped by the second is not as it should be either
-// (sound; nil: accepted), something else is wrong with both of them, and the check is unknown.
+// acceptedUnlike demands that a Service is accepted that is shaped by the first option. If a Service that is shaped by
+// the second is not as it should be either (sound; nil: accepted), something else is wrong with both of them. The check
+// is then unknown.
 func acceptedUnlike(ctx context.Context, cp *check.ControlPlane, option, control check.ServiceOption, sound func(*corev1.Service) bool) *corev1.Service {
 	ginkgo.GinkgoHelper()
 	a := cp.Create(ctx, check.Service(cp.Name("tried"), option))

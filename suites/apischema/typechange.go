@@ -127,8 +127,8 @@ func holdsNodePort(svc *corev1.Service, nodePort int32) bool {
 	return svc.Spec.Type != corev1.ServiceTypeExternalName && slices.ContainsFunc(svc.Spec.Ports, func(p corev1.ServicePort) bool { return p.NodePort == nodePort })
 }
 
-// typeChangeAccount demands that what both have is the same and still held, what only the old one has is free again, and
-// what only the new one has is held. An empty or zero value is one that a Service does not have.
+// typeChangeAccount demands that what both have is the same and still held. What only the old one has is free again,
+// and what only the new one has is held. An empty or zero value is one that a Service does not have.
 func typeChangeAccount[T comparable](before, after T, what string, held, free func(T)) {
 	ginkgo.GinkgoHelper()
 	var none T

@@ -12,8 +12,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// validationBodies are Services with a field that the schema does not know, and with one that is there twice; the key is what a
-// warning names.
+// validationBodies are Services with a field that the schema does not know, and with one that is there twice. The key
+// is what a warning names.
 var validationBodies = map[string]string{
 	"spec.unheardOf":          `{"apiVersion":"v1","kind":"Service","metadata":{"name":"sloppy"},"spec":{"unheardOf":1,"ports":[{"port":80}]}}`,
 	"spec.ports[0].unheardOf": `{"apiVersion":"v1","kind":"Service","metadata":{"name":"sloppy"},"spec":{"ports":[{"port":80,"unheardOf":1}]}}`,

@@ -21,8 +21,8 @@ func sticky() check.ServiceOption {
 	return check.With(func(s *corev1.Service) { s.Spec.SessionAffinity = corev1.ServiceAffinityClientIP })
 }
 
-// stickyShots is how many connections each of many clients makes at a time: without affinity, all clients would stay at one pod each by
-// chance with a probability far below check.FalseAlarm.
+// stickyShots is how many connections each of many clients makes at a time. Without affinity, all clients would stay at
+// one pod each by chance with a probability far below check.FalseAlarm.
 const stickyShots = 4
 
 // crowd is every client address outside of the cluster, by one gateway.
@@ -43,8 +43,8 @@ func fromEach(clients []candidate.Client, to netip.AddrPort, protocol corev1.Pro
 	return cases
 }
 
-// settle sends each case several times until each has one pod of its own, out of the given ones, that always answers, waits until the nodes are settled,
-// and returns which.
+// settle sends each case several times until each has one pod of its own, out of the given ones, that always answers.
+// It waits until the nodes are settled, and returns which pod each has.
 func settle(ctx context.Context, net *check.Network, what string, cases []check.Case, pods ...candidate.Pod) []candidate.PodName {
 	ginkgo.GinkgoHelper()
 	for i := range cases {
@@ -81,8 +81,8 @@ func differing(a, b []candidate.PodName) int {
 	return n
 }
 
-// followed waits until the node that is the gateway follows changes to EndpointSlices and Services that were made before: it does when it serves
-// a Service made after them, whose slice comes later in the same watch.
+// followed waits until the node that is the gateway follows earlier changes to EndpointSlices and Services. It does
+// when it serves a Service made after them, whose slice comes later in the same watch.
 func followed(ctx context.Context, net *check.Network, gateway int, pod candidate.Pod) {
 	ginkgo.GinkgoHelper()
 	marker := net.Expose(ctx, exposed(net.Name("marker"), withoutSelector(), onNodePorts()))
@@ -147,7 +147,8 @@ var _ = ginkgo.Describe("session affinity", func() {
 			a := fromEach(clients, onNode(net, 0, svc), corev1.ProtocolTCP)
 			b := fromEach(clients, onNodePort(net, 0, svc, 1), corev1.ProtocolTCP)
 			atA := settle(ctx, net, "the Service is created", a, pods...)
-			// Who deals pods out in turn would give every client its pod again, if they came in the same order.
+			// A proxy that deals pods out in turn would give every client its pod again, if they came in the same
+			// order.
 			slices.Reverse(b)
 			atB := settle(ctx, net, "every client has used the first port", b, pods...)
 			slices.Reverse(atB)
@@ -289,7 +290,8 @@ var _ = ginkgo.Describe("session affinity", func() {
 		})
 })
 
-// loseBackend settles clients at the pods of a Service, takes one of these away and demands that its clients settle at the others; the rest stays.
+// loseBackend settles clients at the pods of a Service and takes one of these away. It demands that the clients of that
+// pod settle at the others; the rest stays.
 func loseBackend(ctx context.Context, net *check.Network, svc *corev1.Service, pods []candidate.Pod, what string, lose func(pod candidate.Pod, left []candidate.Pod)) {
 	ginkgo.GinkgoHelper()
 	clients := crowd(net.Node(0))

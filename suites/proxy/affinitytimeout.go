@@ -56,8 +56,9 @@ func newVisitors(ctx context.Context, net *check.Network, name string, options .
 	return &visitors{net: net, clients: clients[scouts:], to: to}
 }
 
-// connect lets every client connect once, and returns what it met the last time and what it met now. They come in opposite order each time: a proxy that deals
-// pods in turn would deal each client the same pod again, or another one, as if it remembered or forgot them.
+// connect lets every client connect once, and returns what it met the last time and what it met now. They come in
+// opposite order each time. A proxy that deals pods in turn would deal each client the same pod again, or another one,
+// as if it remembered or forgot them.
 func (v *visitors) connect(ctx context.Context) (before, now []candidate.Outcome) {
 	ginkgo.GinkgoHelper()
 	probes := make([]candidate.Probe, len(v.clients))
@@ -122,7 +123,8 @@ func (v *visitors) keepIfInTime(ctx context.Context, idle, sticky time.Duration)
 	return true
 }
 
-// lose demands that clients that were idle for longer than the sticky time choose again: that not all of them choose the pod that they had.
+// lose demands that clients that were idle for longer than the sticky time choose again. Not all of them choose the pod
+// that they had.
 func (v *visitors) lose(ctx context.Context, idle, sticky time.Duration) {
 	ginkgo.GinkgoHelper()
 	if v.met == nil {
@@ -155,8 +157,9 @@ func together(met []candidate.Outcome) bool {
 	return !slices.ContainsFunc(met, func(o candidate.Outcome) bool { return o.Pod != met[0].Pod })
 }
 
-// onAnyMachine calls try with a sticky time that suits most machines, and with a longer one where that one was too short for clients to come back in time,
-// which try tells by returning false. Where the longer one is too short too the check is unknown.
+// onAnyMachine calls try with a sticky time that suits most machines. If that was too short for clients to come back in
+// time, try returns false, and onAnyMachine calls it with a longer one. Where the longer one is too short too the check
+// is unknown.
 func onAnyMachine(try func(sticky time.Duration) bool) {
 	ginkgo.GinkgoHelper()
 	const usual, patient = 4 * time.Second, 20 * time.Second

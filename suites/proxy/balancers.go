@@ -19,7 +19,8 @@ import (
 )
 
 const (
-	// balancersBound is how long a load balancer may take to come, to follow a change or to go: clouds take minutes, and no document names a time.
+	// balancersBound is how long a load balancer may take to come, to follow a change or to go. Clouds take minutes,
+	// and no document names a time.
 	balancersBound    = 3 * time.Minute
 	balancersTimeout  = 15 * time.Minute
 	serviceController = "service-controller"

@@ -69,7 +69,8 @@ var _ = ginkgo.Describe("while backends change", func() {
 			callers := append(clients, check.Host(net.Node(1)))
 			net.Expect(ctx, "the Service is created", clusterIPCalls(svc, check.AnsweredByEach(pods[:2]...), callers...)...)
 			settled(ctx, net, pods[0], check.Host(net.Node(0)), check.Host(net.Node(1)), check.Host(net.Node(2)))
-			// The pods that leave go on answering: a connection that one of them answers late is not lost, and is not demanded to be elsewhere yet.
+			// The pods that leave go on answering. A connection that one of them answers late is not lost, and need not
+			// be elsewhere yet.
 			unbroken(ctx, net, check.ServiceAddress(svc, exposedPort), check.AnsweredBy(pods...), func() {
 				for last := 2; last < len(pods); last++ { // one comes and one goes, as in a rolling update
 					slice.Endpoints = net.Slice(svc, pods[last-1:last+1]...).Endpoints

@@ -38,8 +38,8 @@ func outsiders(net *check.Network) []candidate.Client {
 	return []candidate.Client{check.Outside(net.Node(0)), check.Outside(net.Node(1)), check.Outside(net.Node(2))}
 }
 
-// arriving is a client whose traffic to the i-th node comes from elsewhere: from outside of the cluster or, where no client is, from the host network of
-// another node, which policies for external traffic may govern or not.
+// arriving is a client whose traffic to the i-th node comes from elsewhere. It is outside of the cluster or, where no
+// client is, in the host network of another node, which policies for external traffic may govern or not.
 func arriving(net *check.Network, i int) candidate.Client {
 	if len(net.Plane().ExternalAddresses()) > 0 {
 		return check.Outside(net.Node(i))
@@ -61,7 +61,8 @@ func toClusterIP(svc *corev1.Service, want check.Want, clients ...candidate.Clie
 	return eachWay(check.ServiceAddress(svc, exposedPort), want, clients...)
 }
 
-// toNodePorts are calls from each of the clients to the node ports of an exposed Service on each of the first three nodes, TCP and UDP in turn.
+// toNodePorts are calls from each of the clients to the node ports of an exposed Service. They go to each of the first
+// three nodes, TCP and UDP in turn.
 func toNodePorts(net *check.Network, svc *corev1.Service, want check.Want, clients ...candidate.Client) []check.Case {
 	var cases []check.Case
 	for k, c := range clients {
@@ -95,9 +96,10 @@ func exposeSelectorless(ctx context.Context, net *check.Network, name string, op
 	return net.Expose(ctx, exposed(name, append(slices.Clone(options), withoutSelector())...))
 }
 
-// settled waits until the sync that brought the Services so far has ended on the nodes of the clients: a Service of a later sync is served. kube-proxy in
-// ipvs mode fills its sets of addresses after the virtual servers, in any order, so that a new Service that was served already may refuse for the rest of that
-// sync (pkg/proxy/ipvs/proxier.go (v1.37.1) lines 1168 and 1454), which must not be laid to what a check does next.
+// settled waits until the sync that brought the Services so far has ended on the nodes of the clients: a Service of a
+// later sync is served. kube-proxy in ipvs mode fills its sets of addresses after the virtual servers, in any order. So
+// a new Service that was served already may refuse for the rest of that sync (pkg/proxy/ipvs/proxier.go (v1.37.1) lines
+// 1168 and 1454). The next demand of a check must not be blamed for that.
 func settled(ctx context.Context, net *check.Network, pod candidate.Pod, clients ...candidate.Client) {
 	ginkgo.GinkgoHelper()
 	net.Expect(ctx, "another Service is created", caughtUp(ctx, net, pod, clients...)...)

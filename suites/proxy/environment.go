@@ -16,8 +16,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// begins demands something of the environment variables of a pod that is started now. A process keeps the ones that it has begun with, and a node may be a
-// moment behind the API: another pod is started until one is as demanded.
+// begins demands something of the environment variables of a pod that is started now. A process keeps the ones that it
+// has begun with, and a node may be a moment behind the API. Another pod is started until one is as demanded.
 func begins(ctx context.Context, net *check.Network, what string, pod candidate.Pod, demand func(g Gomega, variables map[string]string)) {
 	ginkgo.GinkgoHelper()
 	if pod.Node == "" {
@@ -156,7 +156,7 @@ var _ = ginkgo.Describe("the environment variables of a container", func() {
 	check.It(spec.ProxyEnvironmentHeadless, "tell nothing of Services without a virtual address", func(ctx context.Context, net *check.Network) {
 		net.Expose(ctx, exposed("headless", check.Headless()))
 		net.Expose(ctx, exposed("alias", check.ExternalName(externalHost), check.WithPorts(check.Port("tcp", corev1.ProtocolTCP, exposedPort, 0))))
-		// Who knows the last one knows those before it.
+		// A pod that knows the last one knows those before it.
 		last := net.Expose(ctx, exposed("last"))
 		begins(ctx, net, "a headless Service and an alias are created, and an ordinary one", candidate.Pod{}, func(g Gomega, variables map[string]string) {
 			serving(g, variables, "LAST", last)

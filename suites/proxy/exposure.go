@@ -105,8 +105,9 @@ func announceAs(ctx context.Context, net *check.Network, svc *corev1.Service, mo
 	net.ChangeStatus(ctx, svc.Name, `{"status":{"loadBalancer":{"ingress":[`+strings.Join(points, ",")+`]}}}`)
 }
 
-// exposeOutside exposes the Service on node ports, on an external IP and, where the candidate has them, on a load-balancer address, and
-// returns it with the addresses that clients outside of the cluster reach it at by their gateway.
+// exposeOutside exposes the Service on node ports, on an external IP and, where the candidate has them, on a
+// load-balancer address. It returns the Service with the addresses at which clients outside of the cluster reach it by
+// their gateway.
 func exposeOutside(ctx context.Context, net *check.Network, name string, options ...check.ServiceOption) (*corev1.Service, []netip.Addr) {
 	ginkgo.GinkgoHelper()
 	addresses := []netip.Addr{net.ExternalAddress()}
@@ -122,7 +123,8 @@ func exposeOutside(ctx context.Context, net *check.Network, name string, options
 	return svc, addresses
 }
 
-// arrivals are calls of a client outside of the cluster that arrive at the i-th node: to its node port, and to the addresses of exposeOutside.
+// arrivals are calls of a client outside of the cluster that arrive at the i-th node. They go to its node port, and to
+// the addresses of exposeOutside.
 func arrivals(net *check.Network, i int, svc *corev1.Service, addresses []netip.Addr, want check.Want) []check.Case {
 	from := check.Outside(net.Node(i))
 	return append([]check.Case{{From: from, To: onNode(net, i, svc), Want: want}}, calls(from, addresses, want)...)
@@ -153,7 +155,8 @@ func inTurn(i int) corev1.Protocol {
 	return corev1.ProtocolUDP
 }
 
-// ownAddress is the address that a client is seen from when nobody changes it: that at which a pod sees it which it sends to directly.
+// ownAddress is the address that a client is seen from when nobody changes it. A pod that the client sends to directly
+// sees it there.
 func ownAddress(ctx context.Context, net *check.Network, client candidate.Client, pod candidate.Pod) netip.Addr {
 	ginkgo.GinkgoHelper()
 	to := netip.AddrPortFrom(check.AddressOf(pod.Addresses, net.PrimaryFamily()), check.BackendPort)
@@ -172,8 +175,8 @@ func asDeclared(net *check.Network, d spec.Declarable, value string) {
 	}
 }
 
-// onlyBy demands that each shot is answered by one of the pods, with as many shots as tell an answer by another endpoint that is
-// chosen as often as any of n.
+// onlyBy demands that each shot is answered by one of the pods. It sends as many shots as tell an answer by another
+// endpoint that is chosen as often as any of n.
 func onlyBy(n int, pods ...candidate.Pod) check.Want {
 	want := check.AnsweredBy(pods...)
 	want.Shots = max(want.Shots, check.TrialsUntil(1/float64(n)))

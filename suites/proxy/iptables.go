@@ -15,8 +15,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// atRandom demands that each of the pods answers with the same probability, and in no fixed order: a pod answers twice in a row as often as each
-// choice made by itself lets it, but for what check.FalseAlarm allows.
+// atRandom demands that each of the pods answers with the same probability, and in no fixed order. A pod answers twice
+// in a row as often as independent choices let it, but for what check.FalseAlarm allows.
 func atRandom(pods ...candidate.Pod) check.Want {
 	unordered := check.Want{Text: "in no fixed order", Met: func(os []candidate.Outcome) bool {
 		inARow := 0
@@ -25,7 +25,8 @@ func atRandom(pods ...candidate.Pod) check.Want {
 				inARow++
 			}
 		}
-		// P(share < 1/n - t) <= exp(-2 m t²), by Hoeffding: whether the next one is the same does not depend on which one it is.
+		// P(share < 1/n - t) <= exp(-2 m t²), by Hoeffding. Whether the next one is the same does not depend on which
+		// one it is.
 		n, m := float64(len(pods)), float64(len(os)-1)
 		t := math.Sqrt(-math.Log(check.FalseAlarm/2) / (2 * m))
 		return math.Abs(float64(inARow)/m-1/n) <= t
@@ -33,8 +34,8 @@ func atRandom(pods ...candidate.Pod) check.Want {
 	return check.AllOf(check.Evenly(pods...), unordered)
 }
 
-// someFail sends from each client once to a Service that has one endpoint that answers and one that does not, and demands of the connections
-// that each is answered by the first or fails, and that both happens.
+// someFail sends from each client to a Service that has one endpoint that answers and one that does not. It demands
+// that each connection is answered by the first or fails, and that both happens.
 func someFail(ctx context.Context, net *check.Network, probe candidate.Probe, alive candidate.Pod) {
 	ginkgo.GinkgoHelper()
 	probe.Protocol = corev1.ProtocolTCP

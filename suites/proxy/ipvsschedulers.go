@@ -28,7 +28,8 @@ func inRotation(pods ...candidate.Pod) check.Want {
 	}}
 }
 
-// scheduled adds a node with the scheduler, a pod on it to send from, and a Service with three endpoints, which are the pods that it returns.
+// scheduled adds a node with the scheduler and a pod on it to send from. It adds a Service with three endpoints, which
+// are the pods that it returns.
 func scheduled(ctx context.Context, net *check.Network, scheduler string) (candidate.Node, candidate.Client, []candidate.Pod, *corev1.Service) {
 	ginkgo.GinkgoHelper()
 	node, client := ipvsNode(ctx, net, candidate.ProxyConfiguration{Scheduler: scheduler})
@@ -38,8 +39,8 @@ func scheduled(ctx context.Context, net *check.Network, scheduler string) (candi
 	return node, client, pods, svc
 }
 
-// prefersIdle demands of a scheduler that counts open connections that, while all endpoints but one hold connections open, that one gets every
-// new connection that is closed again, and then the next one that stays open.
+// prefersIdle looks at a scheduler that counts open connections. All endpoints but one hold connections open. That one
+// must get every new connection that is closed again, and then the next one that stays open.
 func prefersIdle(scheduler string) check.TrafficBody {
 	return func(ctx context.Context, net *check.Network) {
 		_, from, pods, svc := scheduled(ctx, net, scheduler)

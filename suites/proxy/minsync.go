@@ -16,8 +16,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// syncedWithin demands that between two readings the proxy has not synced more often than it may with a time of at least period from
-// the end of a sync to the start of the next.
+// syncedWithin looks at how often the proxy has synced between two readings. That is not more often than a time of at
+// least period from the end of a sync to the start of the next allows.
 func syncedWithin(before, after *metrics, period time.Duration) {
 	ginkgo.GinkgoHelper()
 	took := elapsed(before, after)

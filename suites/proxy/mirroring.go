@@ -15,8 +15,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// endpointsByHand exposes a headless Service without a selector, which no proxy has to do with, and makes the Endpoints object of its name
-// with n addresses that nobody has.
+// endpointsByHand exposes a headless Service without a selector, which concerns no proxy. It makes the Endpoints object
+// of its name with n addresses that nobody has.
 func endpointsByHand(ctx context.Context, net *check.Network, name string, n int, labels map[string]string) (*corev1.Service, *corev1.Endpoints) {
 	ginkgo.GinkgoHelper()
 	svc := net.Expose(ctx, exposed(name, withoutSelector(), check.Headless()))

@@ -15,7 +15,8 @@ import (
 // everywhere are the ranges that hold all addresses.
 var everywhere = []string{"0.0.0.0/0", "::/0"}
 
-// nodePortsOn adds a node that serves node ports on the addresses that choose returns, and demands that it does so on its two addresses as said.
+// nodePortsOn adds a node that serves node ports on the addresses that choose returns. It demands that the node does so
+// on its two addresses as said.
 func nodePortsOn(ctx context.Context, net *check.Network, onPrimary, onSecondary bool, choose func(primary, secondary netip.Addr) []string) {
 	ginkgo.GinkgoHelper()
 	node := net.AddNode(ctx, candidate.ProxyConfiguration{Absent: true})

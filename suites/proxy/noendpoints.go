@@ -13,7 +13,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// everyPath are calls to the cluster IP from pods and a node, and to node ports and the external IP from outside of the cluster and from a pod.
+// everyPath are calls to the cluster IP from pods and a node. They are also calls to node ports and the external IP
+// from outside of the cluster and from a pod.
 func everyPath(net *check.Network, svc *corev1.Service, external netip.Addr, clients []candidate.Client, want check.Want) []check.Case {
 	return slices.Concat(
 		toClusterIP(svc, want, append(slices.Clone(clients), check.Host(net.Node(0)))...),

@@ -179,8 +179,8 @@ func paceAll(ctx context.Context, net *check.Network, series ...*paced) {
 	}
 }
 
-// mustHaveWaited ends the check as unknown unless somebody waited at least for the time in the shortest of the gaps: where the machine is so slow that syncs,
-// requests and looks fill it, a proxy that waits cannot be told from one that is slow.
+// mustHaveWaited ends the check as unknown unless the shortest of the gaps has at least the time. On a machine so slow
+// that syncs, requests and looks fill the time, a proxy that waits looks like one that is slow.
 func (s *switching) mustHaveWaited(before, after *metrics, gaps []time.Duration, wait time.Duration) {
 	ginkgo.GinkgoHelper()
 	syncs := after.total(syncDuration+"_count") - before.total(syncDuration+"_count")

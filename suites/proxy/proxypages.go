@@ -21,8 +21,8 @@ func runsIn(node, mode string) check.Case {
 	}}
 }
 
-// healthOf are the questions to the proxy of a node whether it is healthy and whether it is alive, as a load balancer asks, and the codes that
-// are demanded.
+// healthOf asks the proxy of a node whether it is healthy and whether it is alive, as a load balancer does. It has the
+// codes that are demanded.
 func healthOf(net *check.Network, node candidate.Node, healthz, livez int) []check.Case {
 	to := netip.AddrPortFrom(primaryOf(net, node), candidate.ProxyHealthPort)
 	return []check.Case{
@@ -36,7 +36,8 @@ func primaryOf(net *check.Network, node candidate.Node) netip.Addr {
 	return check.AddressOf(node.Addresses, net.PrimaryFamily())
 }
 
-// nodePortsAt are calls to both node ports of an exposed Service at an address, by a client outside of the cluster whose gateway the node is.
+// nodePortsAt are calls to both node ports of an exposed Service at an address. The client is outside of the cluster,
+// and the node is its gateway.
 func nodePortsAt(a netip.Addr, node string, svc *corev1.Service, want check.Want) []check.Case {
 	return []check.Case{
 		{From: check.Outside(node), To: netip.AddrPortFrom(a, uint16(svc.Spec.Ports[0].NodePort)), Want: want},

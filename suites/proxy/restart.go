@@ -32,7 +32,8 @@ var _ = ginkgo.Describe("a restart of the proxy", func() {
 			net.ExpectNow(ctx, "a connection is opened", held)
 
 			check.Must(net.OwnNodes().StopProxy(ctx, node.Name))
-			// Who deals in turn may deal one pod to each of two clients, once: only what is looked at again can demand each.
+			// A proxy that deals in turn may deal one pod to each of two clients, once. Only what is looked at again
+			// can demand each.
 			net.ExpectNow(ctx, "the proxy is stopped", append(paths(by), held)...)
 			late := net.Expose(ctx, exposed("late", selecting("app")))
 			unbroken(ctx, net, check.ServiceAddress(svc, exposedPort), by, func() {

@@ -106,8 +106,8 @@ var _ = ginkgo.Describe("the metrics of failed restores", func() {
 	check.It(spec.ProxyRestoreFailuresMetric, "count a restore that fails, and none that succeeds", check.Also(spec.ProxyPartialRestoreFailuresMetric), check.Long(),
 		check.Needs(spec.ProxyConfiguration),
 		func(ctx context.Context, net *check.Network) {
-			// When somebody has flushed the rules, and nobody looks after them for long, an update of one Service refers to rules of others that
-			// are no longer there: it fails. The next one writes everything.
+			// When somebody has flushed the rules, and nothing looks after them for long, an update of one Service
+			// fails: it refers to rules of others that are no longer there. The next one writes everything.
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables, SyncPeriod: "10m"})
 			other := newSwitching(ctx, net, "other", node.Name)
 			s := newSwitching(ctx, net, "app", node.Name)

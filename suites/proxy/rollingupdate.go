@@ -47,8 +47,9 @@ func (r *rolling) fresh(want check.Want) []check.Case {
 	return cases
 }
 
-// replace replaces the pod of the i-th node as a rolling update does: the next one becomes ready, then the old one is deleted, goes on answering for a while
-// and ends. Which of the pods answers is left to the proxies; the requirement is about whether one does.
+// replace replaces the pod of the i-th node as a rolling update does. The next one becomes ready. Then the old one is
+// deleted, goes on answering for a while and ends. Which of the pods answers is left to the proxies; the requirement is
+// about whether one does.
 func (r *rolling) replace(ctx context.Context, net *check.Network, i int, lossless spec.ID) {
 	ginkgo.GinkgoHelper()
 	old := r.pods[i]

@@ -12,7 +12,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// byWriters runs f(0) … f(n-1), a few at a time: a slow API server gives up requests, those of other checks too, when it has a hundred to answer at once.
+// byWriters runs f(0) … f(n-1), a few at a time. A slow API server gives up requests, those of other checks too, when
+// it has a hundred to answer at once.
 func byWriters(n int, f func(i int)) {
 	const writers = 6
 	check.Concurrently(writers, func(w int) {

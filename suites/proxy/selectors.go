@@ -30,8 +30,8 @@ func relabel(ctx context.Context, net *check.Network, pod candidate.Pod, labels 
 	check.Must(candidate.Patch(ctx, net.Client().CoreV1().Pods(pod.Namespace), pod.Name, types.MergePatchType, patch))
 }
 
-// undisturbed is a control: it comes back when a Service that is created now lists the pod, so that what the controllers would
-// have done to an earlier one has had its time.
+// undisturbed is a control. It returns when a Service that is created now lists the pod. So the controllers have had
+// their time for an earlier Service.
 func undisturbed(ctx context.Context, net *check.Network, app string, pods ...candidate.Pod) {
 	ginkgo.GinkgoHelper()
 	later := net.Expose(ctx, exposed(net.Name("later"), selecting(app)))

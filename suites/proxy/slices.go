@@ -142,8 +142,9 @@ func portsOf(found []discoveryv1.EndpointSlice) []string {
 	return ports
 }
 
-// podObjects makes ready Pods on the nodes in turn, with addresses of the primary family, in which nothing runs: for checks of controllers that
-// take many pods. Where a kubelet would start what is in a Pod, they are started, but no more than nobody feels.
+// podObjects makes ready Pods on the nodes in turn, with addresses of the primary family, in which nothing runs. Checks
+// of controllers that take many pods use it. Where a kubelet would start what is in a Pod, they are started, but no
+// more than nobody feels.
 func podObjects(ctx context.Context, net *check.Network, app string, n int, nodes ...string) []candidate.Pod {
 	ginkgo.GinkgoHelper()
 	made := make([]candidate.Pod, n)

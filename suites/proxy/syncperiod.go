@@ -14,11 +14,12 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// The period that is configured; the bound on repairs, half of the period that kube-proxy has where nobody configures it; and how long rules are left alone after a
-// repair, for who notices by something of his own that it is gone must put it there again.
+// The period that is configured; the bound on repairs, half of kube-proxy's default period; and how long rules are left
+// alone after a repair. A proxy that notices a loss by something of its own must put that there again.
 const interferencePeriod, repairBound, leftAlone = 2 * time.Second, 15 * time.Second, 12 * time.Second
 
-// interfered is a node whose proxy has nothing to do, so that only what it does by itself brings back rules that somebody has meddled with.
+// interfered is a node whose proxy has nothing to do. So only what it does by itself brings back rules that somebody
+// has meddled with.
 type interfered struct {
 	net   *check.Network
 	node  candidate.Node

@@ -107,7 +107,8 @@ func newMixed(ctx context.Context, net *check.Network, which mixture, readyElsew
 	return m
 }
 
-// expect demands of every Service what a pod on the i-th node gets from the cluster IP and an outsider from the node port of the first node.
+// expect looks at every Service. It demands what a pod on the i-th node gets from the cluster IP, and what a client
+// outside gets from the node port of the first node.
 func (m *mixed) expect(ctx context.Context, net *check.Network, i int, internal, external check.Want) {
 	ginkgo.GinkgoHelper()
 	client := net.ClientPod(ctx, net.Node(i))

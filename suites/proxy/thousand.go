@@ -75,7 +75,8 @@ func (m *oneOfMany) replace(ctx context.Context, net *check.Network, all []candi
 	m.slice = net.UpdateSlice(ctx, m.slice)
 }
 
-// answered are calls by each of the clients with the demand, and that they come to the port of the endpoints, which is not that of the next Service.
+// answered are calls by each of the clients with the demand. They must come to the port of the endpoints, which is not
+// that of the next Service.
 func (m *oneOfMany) answered(want check.Want, clients ...candidate.Client) []check.Case {
 	onPort := check.OnPort(int(m.svc.Spec.Ports[0].TargetPort.IntVal))
 	return m.calls(check.AllOf(want, onPort), clients...)

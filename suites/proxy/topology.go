@@ -40,8 +40,9 @@ func newZones(ctx context.Context, net *check.Network) *zones {
 	return z
 }
 
-// hinted exposes a Service on node ports whose endpoints are given. It asks for the distribution that makes hints of such a kind, since a proxy may leave hints
-// of a Service alone that asks for none; before trafficDistribution was there, the annotation did.
+// hinted exposes a Service on node ports whose endpoints are given. It asks for the distribution that makes hints of
+// such a kind, since a proxy may leave hints of a Service alone that asks for none. Before trafficDistribution was
+// there, the annotation did.
 func hinted(ctx context.Context, net *check.Network, name, distribution string, endpoints ...discoveryv1.Endpoint) (*corev1.Service, *discoveryv1.EndpointSlice) {
 	ginkgo.GinkgoHelper()
 	svc := net.Expose(ctx, exposed(name, withoutSelector(), onNodePorts(), check.With(func(s *corev1.Service) {
@@ -181,7 +182,8 @@ var _ = ginkgo.Describe("topology hints", func() {
 		func(ctx context.Context, net *check.Network) {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]
-			// From a node that holds no endpoint: one that does would be preferred by a proxy that goes by where endpoints are, which is another requirement.
+			// The client is on a node that holds no endpoint. A proxy that goes by where endpoints are would prefer one
+			// on its node, which is another requirement.
 			i := slices.IndexFunc(net.Nodes(), func(n candidate.Node) bool { return !slices.Contains(z.nodes[:], n.Name) })
 			if i < 0 {
 				ginkgo.Skip("there is no third node")

@@ -43,8 +43,9 @@ func unallocated(ctx context.Context, net *check.Network, cidr netip.Prefix) net
 	return netip.Addr{}
 }
 
-// onStaticAddress gives a Service an address of the static band, where the Service range has one. One that the server has chosen may be another check's a moment
-// after the Service is deleted, on a small range, and what proxies do for that check's Service is then taken for what they did at the end of this one.
+// onStaticAddress gives a Service an address of the static band, where the Service range has one. One that the server
+// has chosen may be another check's a moment after the Service is deleted, on a small range. What proxies do for that
+// check's Service would then be taken for what they did at the end of this one.
 func onStaticAddress(ctx context.Context, net *check.Network) check.ServiceOption {
 	ginkgo.GinkgoHelper()
 	ranges := net.Plane().ServiceCIDRs()

@@ -1,4 +1,4 @@
-// Package allocator shows how an implementer judges an address allocator of its own: here the host-local IPAM of the CNI
+// Package allocator shows how an implementer judges an address allocator. It judges the host-local IPAM of the CNI
 // plugins, which hands out addresses in ascending order and knows no bands.
 package allocator
 

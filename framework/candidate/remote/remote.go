@@ -1,4 +1,4 @@
-// Package remote carries a candidate across processes: the program that holds the candidate serves it on loopback, and
+// Package remote carries a candidate across processes. The program that holds the candidate serves it on loopback, and
 // the parallel workers use it as if it were their own.
 package remote
 
@@ -50,8 +50,8 @@ type leaseAnswer struct {
 	Error             string           `json:"error,omitempty"`
 }
 
-// Serve starts a server on loopback. settings is any JSON value that the workers read with Client.Settings; events receives
-// what they post, one at a time.
+// Serve starts a server on loopback. settings is any JSON value; the workers read it with Client.Settings. events
+// receives what they post, one at a time.
 func Serve(c candidate.Candidate, settings any, events func(json.RawMessage)) (*Server, error) {
 	raw, err := json.Marshal(settings)
 	if err != nil {

@@ -1,5 +1,6 @@
-// Package absent names what the reference can be started without. An implementation that does without a feature owes nothing of it, and everything else:
-// the ablation starts the reference without each feature in turn, and finds the checks that use it for something else.
+// Package absent names what the reference can be started without. An implementation without a feature owes nothing of
+// it, and everything else. The ablation starts the reference without each feature in turn. It finds the checks that use
+// the feature for something else.
 package absent
 
 import (

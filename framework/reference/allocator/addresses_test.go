@@ -17,8 +17,8 @@ func newTestAllocator(t testing.TB, prefix string) Allocator {
 	return a
 }
 
-// TestWorkedExamples holds every number of the three examples of the document, and what follows for other sizes: the number
-// of usable addresses, the first and last address of each band, and the order of a complete fill.
+// TestWorkedExamples holds every number of the three examples of the document, and what follows for other sizes. These
+// are the number of usable addresses, the ends of each band, and the order of a complete fill.
 func TestWorkedExamples(t *testing.T) {
 	for _, c := range []struct {
 		prefix                               string
@@ -152,8 +152,8 @@ func TestAddressesOfAnotherKind(t *testing.T) {
 	}
 }
 
-// TestSparseRange uses a /64 and a /8 the way a large cluster does: memory goes with the addresses in use, and every address
-// can be found and given back.
+// TestSparseRange uses a /64 and a /8 the way a large cluster does. Memory grows with the addresses in use, and every
+// address can be found and given back.
 func TestSparseRange(t *testing.T) {
 	for _, prefix := range []string{"fd00::/64", "10.0.0.0/8"} {
 		a := newTestAllocator(t, prefix)
@@ -180,9 +180,9 @@ func TestSparseRange(t *testing.T) {
 	}
 }
 
-// TestUniform: with a third of a range in use, chosen to lie unevenly, each free address of the upper band is as likely as
-// the other. The seed is fixed, so the test decides the same every time; its bound is that of chi-square with 157 degrees of
-// freedom at about 1e-9.
+// TestUniform uses a third of a range, chosen to lie unevenly. Then each free address of the upper band is as likely as
+// the other. The seed is fixed, so the test decides the same every time. Its bound is that of chi-square with 157
+// degrees of freedom at about 1e-9.
 func TestUniform(t *testing.T) {
 	a := newTestAllocator(t, "10.96.0.0/24")
 	inner := a.(*addresses)

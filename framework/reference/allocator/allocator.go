@@ -1,10 +1,10 @@
 // Package allocator hands out the cluster IPs of a Service range and node ports.
 //
-// It follows the document "Service ClusterIP allocation" (and KEP-3070), and KEP-3668 for node ports: a range is split into
-// a lower band, meant for addresses that users choose, and an upper band, which dynamic allocation uses first. A user may
-// choose any address of the range.
+// It follows the document "Service ClusterIP allocation" (and KEP-3070), and KEP-3668 for node ports. A range is split
+// into a lower band, meant for addresses that users choose, and an upper band, which dynamic allocation uses first. A
+// user may choose any address of the range.
 //
-// Every operation takes constant time at every fill level, and the memory used depends on how many addresses are in use,
+// Every operation takes constant time at every fill level. The memory used depends on how many addresses are in use,
 // not on the size of the range.
 package allocator
 

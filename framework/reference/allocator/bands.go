@@ -2,8 +2,8 @@ package allocator
 
 import "math/rand/v2"
 
-// bands is a range of the numbers 0..size-1 that is split at an offset: the numbers below it are the lower (static) band, the
-// others are the upper (dynamic) band. It is not safe for concurrent use.
+// bands is a range of the numbers 0..size-1 that is split at an offset. The numbers below it are the lower (static)
+// band, the others are the upper (dynamic) band. It is not safe for concurrent use.
 type bands struct {
 	rules  *bandRules
 	offset uint64
@@ -24,8 +24,8 @@ func newBands(size, usable, stream, seed uint64, rules *bandRules) bands {
 	}
 }
 
-// bandOffset is the size of the lower band of a range of size numbers: min(max(least, size/step), most), and 0 for a range
-// that is no larger than the smallest lower band, since nothing would be left for the upper one.
+// bandOffset is the size of the lower band of a range of size numbers: min(max(least, size/step), most). It is 0 for a
+// range that is no larger than the smallest lower band, because nothing would be left for the upper one.
 func bandOffset(size, least, step, most uint64) uint64 {
 	if size <= least {
 		return 0

@@ -5,10 +5,10 @@ import "math/rand/v2"
 // pool is the numbers 0..size-1, each free or taken. Taking a given number, taking a random free one and giving one back all
 // take constant time.
 //
-// The idea is a permutation whose first part holds the free numbers, so that a random place in it is a random free number.
-// Only its exceptions are stored. Call the numbers below free the front, the others the tail. A free number of the front
-// stands at its own place. A taken number of the front leaves its place to a free number of the tail; there are as many of
-// the one as of the other, and each such two are partners. So
+// The idea is a permutation whose first part holds the free numbers, so that a random place in it is a random free
+// number. Only its exceptions are stored. Call the numbers below free the front, the others the tail. A free number of
+// the front stands at its own place. A taken number of the front leaves its place to a free number of the tail. There
+// are as many of the one as of the other, and each such two are partners. So
 //
 //	a number of the front is taken exactly if it has a partner, and
 //	a number of the tail is free exactly if it has a partner,
@@ -50,7 +50,8 @@ func (p *pool) takeRandom(random *rand.Rand) uint64 {
 	return n
 }
 
-// take takes a number that is free: the front shrinks by its last place, and the number that stood there moves to the place of n.
+// take takes a number that is free. The front shrinks by its last place, and the number that stood there moves to the
+// place of n.
 func (p *pool) take(n uint64) {
 	place := n
 	if n >= p.free {
@@ -71,7 +72,8 @@ func (p *pool) take(n uint64) {
 	p.free--
 }
 
-// release frees a number that is taken: the front grows by one place, for n or for the number that stood at the place of n.
+// release frees a number that is taken. The front grows by one place, for n or for the number that stood at the place
+// of n.
 func (p *pool) release(n uint64) {
 	moving := n
 	if n < p.free {

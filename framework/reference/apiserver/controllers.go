@@ -13,11 +13,12 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// The endpoint controllers run inside the request that changes what they look at, before its answer goes out: whoever has been
-// answered finds EndpointSlices that are up to date. Where a real control plane is asynchronous, this one never is.
+// The endpoint controllers run inside the request that changes what they look at, before its response. A client that
+// has the response finds EndpointSlices that are up to date. Where a real control plane is asynchronous, this one never
+// is.
 
-// StorePod creates or replaces a Pod with its status and its deletion timestamp as they are given, as the scheduler and the kubelet
-// of a node would have left it, and runs the endpoint controllers. It takes ownership of the pod. The error is a Status.
+// StorePod creates or replaces a Pod with the given status and deletion timestamp, and runs the endpoint controllers.
+// The scheduler and the kubelet of a node would leave it so. It takes ownership of the pod. The error is a Status.
 func (s *Server) StorePod(pod *corev1.Pod) error { return s.storeObject(pods, pod) }
 
 // StoreNode is StorePod for a Node.
@@ -194,8 +195,8 @@ func (s *Server) slicesOf(svc *corev1.Service) (slices []*discoveryv1.EndpointSl
 	return slices
 }
 
-// collectEndpoints removes what the controllers made for a Service that is gone, as the garbage collector does with what it owned, and
-// the Endpoints object of its name.
+// collectEndpoints removes what the controllers made for a Service that is gone, as the garbage collector does. It also
+// removes the Endpoints object of that name.
 func (s *Server) collectEndpoints(svc *corev1.Service) {
 	s.controlling.Lock()
 	defer s.controlling.Unlock()

@@ -19,7 +19,7 @@ const (
 	maxSliceTopologyItems = 16
 )
 
-// endpointSliceStrategy keeps EndpointSlices, whoever writes them.
+// endpointSliceStrategy keeps EndpointSlices of any writer.
 type endpointSliceStrategy struct{}
 
 func (endpointSliceStrategy) defaults(_ *Server, obj object) {

@@ -22,8 +22,8 @@ const (
 	svcPath  = "/api/v1/namespaces/default/services"
 )
 
-// The codes and reasons are those of kube-apiserver v1.37.1, but where it answers malformed input with 500 or not at all (it ends the connection at the two
-// tests of a JSON patch that its library panics at), or takes a missing value for null.
+// The codes and reasons are those of kube-apiserver v1.37.1, with two exceptions. It answers some malformed input with
+// 500 or not at all (its library panics at two tests of a JSON patch). It takes some missing values for null.
 func TestMalformedRequestsGetAStatus(t *testing.T) {
 	s := startServer(t, Options{})
 	if resp, body := send(t, s, "POST", svcPath, mediaJSON, serviceA); resp.StatusCode != http.StatusCreated {

@@ -14,15 +14,15 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// Field management is lazy. Working out who owns which field costs more than everything else that a create does, and only
-// server-side apply looks at it, so a plain write is only remembered (entry.writes) and replayed when the object is applied
-// for the first time. From then on metadata.managedFields is kept up to date by every write. What differs from a
-// real server is that an object which nobody has applied shows no managedFields.
+// Field management is lazy. To find out who owns which field costs more than all else that a create does, and only
+// server-side apply needs it. So a plain write is only remembered (entry.writes), and replayed when the object is
+// applied for the first time. From then on metadata.managedFields is kept up to date by every write. What differs from
+// a real server is that an object which nobody has applied shows no managedFields.
 
 // write remembers one create or update of an object that nobody has applied yet.
 type write struct {
 	manager, subresource string
-	// live is the object before the write, nil for a create. object is what the client sent, decoded; of a create, the
+	// live is the object before the write, nil for a create. object is what the client sent, decoded. Of a create the
 	// body itself is kept, which is much smaller.
 	live, object object
 	data         []byte
@@ -139,8 +139,8 @@ func (s *Server) empty(res *resource) object {
 	return obj
 }
 
-// tracked returns a copy of a stored object with its managed fields, worked out from what is remembered of its writes if
-// nobody has applied it yet.
+// tracked returns a copy of a stored object with its managed fields. If nobody has applied it yet, it works them out
+// from the remembered writes.
 func (s *Server) tracked(res *resource, e *entry) object {
 	obj := e.stored.DeepCopyObject().(object)
 	if len(obj.GetManagedFields()) > 0 {

@@ -10,8 +10,8 @@ import (
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-// schemaBuilder makes OpenAPI schemas from Go types: names, fields, defaults and patch strategies from the types and their tags,
-// descriptions from their SwaggerDoc, list and map types from the schema that server-side apply works with.
+// schemaBuilder makes OpenAPI schemas from Go types. Names, fields, defaults and patch strategies come from the types
+// and their tags, descriptions from their SwaggerDoc. List and map types come from the schema of server-side apply.
 type schemaBuilder struct {
 	merge   *schema.Schema // nil if there is none
 	schemas map[string]*spec.Schema

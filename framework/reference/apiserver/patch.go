@@ -204,8 +204,8 @@ func checkOperations(patch jsonpatch.Patch) error {
 	return nil
 }
 
-// applyOperations applies a patch whole or not at all. The library panics where a test compares anything with a null inside of an array; no object of the
-// API has one there, so that the two are not equal.
+// applyOperations applies a patch whole or not at all. The library panics where a test compares anything with a null
+// inside of an array. No object of the API has one there, so the two are not equal.
 func applyOperations(patch jsonpatch.Patch, document []byte) (patched []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {

@@ -1,12 +1,13 @@
-// Package apiserver is the in-process reference API server: Kubernetes HTTP on a loopback port for the resources
-// that Services touch. What a Service means stands in package service; this package is what a Kubernetes API server does for
-// any resource (storage, optimistic concurrency, watch, patch, server-side apply, discovery), on the libraries
-// that Kubernetes publishes for clients and servers alike (k8s.io/api, apimachinery, client-go, kube-openapi). It does not use
+// Package apiserver is the in-process reference API server: Kubernetes HTTP on a loopback port for the resources that
+// Services touch. What a Service means stands in package service. This package is what a Kubernetes API server does for
+// any resource: storage, optimistic concurrency, watch, patch, server-side apply, discovery. It uses the libraries that
+// Kubernetes publishes for clients and servers (k8s.io/api, apimachinery, client-go, kube-openapi). It does not use
 // Kubernetes' own server code, so that comparing the two proves something.
 //
-// The controllers without which the API would look broken run inline, as part of the request that gives them work: a deleted
-// namespace is emptied, an IPAddress exists for every address in use, a ServiceCIDR is ready and is removed when nothing
-// depends on it any more. So do, where Options ask for them, the controllers that make EndpointSlices (package endpoints).
+// The controllers without which the API would look broken run inline, as part of the request that gives them work. A
+// deleted namespace is emptied. An IPAddress exists for every address in use. A ServiceCIDR is ready, and is removed
+// when nothing depends on it any more. So do, where Options ask for them, the controllers that make EndpointSlices
+// (package endpoints).
 package apiserver
 
 import (

@@ -165,8 +165,8 @@ func (s *store) putLocked(t *table, kind watch.EventType, old *entry, key string
 	return e
 }
 
-// remove takes an object out if it is still the one in old, and returns the last state that watchers see. final, if
-// not nil, is that state; otherwise it is the state of old.
+// remove takes an object out if it is still the one in old. It returns the last state that watchers see: final or, if
+// that is nil, the state of old.
 func (s *store) remove(r *resource, old *entry, final object, view func(object) object) (object, error) {
 	if final == nil {
 		final = old.stored.DeepCopyObject().(object)
@@ -191,8 +191,8 @@ func (s *store) remove(r *resource, old *entry, final object, view func(object) 
 	return final, nil
 }
 
-// list returns the entries of a namespace (all of them when it is empty) in the order of their keys, and the resource
-// version that they were seen at. The slice must not be changed.
+// list returns the entries of a namespace, or of all namespaces if it is empty, in the order of their keys. It also
+// returns the resource version that they were seen at. The slice must not be changed.
 func (s *store) list(r *resource, namespace string) ([]*entry, uint64) {
 	s.mu.RLock()
 	sorted, version := s.tables[r.index].sorted, s.version
@@ -267,9 +267,9 @@ func (s *store) position(r *resource, version uint64) (uint64, error) {
 	return l.first + uint64(i), nil
 }
 
-// read returns up to limit events from a sequence number on, the next sequence number, and the resource version up to
-// which the caller has then seen everything. When there are no events, wake is closed as soon as there is one. The
-// error is an *expiredError when the caller was too slow.
+// read returns up to limit events from a sequence number on, and the next sequence number. It also returns the resource
+// version up to which the caller has then seen everything. When there are no events, wake is closed as soon as there is
+// one. The error is an *expiredError when the caller was too slow.
 func (s *store) read(r *resource, sequence uint64, limit int) (events []event, next, version uint64, wake <-chan struct{}, err error) {
 	s.mu.RLock()
 	l := &s.tables[r.index].log

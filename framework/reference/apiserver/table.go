@@ -44,8 +44,8 @@ func (rq *request) tableOptions() (*metav1.TableOptions, error) {
 	return options, nil
 }
 
-// shape turns an object or a list into what the client asked for with "as" (KEP-555): a table of columns for people, or the
-// metadata alone.
+// shape turns an object or a list into what the client asked for with "as" (KEP-555). That is a table of columns for
+// people, or the metadata alone.
 func (rq *request) shape(obj runtime.Object) (runtime.Object, error) {
 	switch rq.encoding.as {
 	case asTable:

@@ -10,8 +10,9 @@ import (
 // slot is a slice as it will be, and as it is; was is nil for one that does not exist yet.
 type slot struct{ was, is *discoveryv1.EndpointSlice }
 
-// settle turns the existing slices of a controller into the desired ones with few changes: an endpoint stays in the slice where it is, new
-// ones go where there is room, and a slice that is no longer needed becomes one that is, where its address type admits.
+// settle turns the existing slices of a controller into the desired ones with few changes. An endpoint stays in its
+// slice, and new ones go where there is room. A slice that is no longer needed becomes one that is, if its address type
+// admits.
 func (c *Changes) settle(existing []*discoveryv1.EndpointSlice, desired []*group, f *form) {
 	idle := slices.Clone(existing)
 	unplaced := make([][]discoveryv1.Endpoint, len(desired))

@@ -2,7 +2,7 @@ package fault
 
 import "github.com/service-conformance/conformance/framework/spec"
 
-// Who has an address, from when until when.
+// Ownership of an address, from when until when.
 var (
 	DuplicateAccepted = New("duplicate-accepted", "an address in use can be named again",
 		spec.AllocDuplicateRefused, spec.AllocUnique, spec.AllocConcurrentStatic, spec.AllocFirstAddressKubernetes, spec.AllocDNSAddressConflict,

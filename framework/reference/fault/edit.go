@@ -6,9 +6,9 @@ type Edit[B any] struct {
 	Do    func(book *B)
 }
 
-// Apply makes the faults that are switched on part of a book, and returns the book. Several faults edit it in the order of
-// the list: a later one wraps, or replaces, what an earlier one made of a rule. E is Edit[B], or a package's own type of it:
-// vet lets a package write values of its own types without the names of their fields.
+// Apply makes the faults that are switched on part of a book, and returns the book. Several faults edit it in the order
+// of the list: a later one wraps, or replaces, what an earlier one made of a rule. E is Edit[B], or a package's own
+// type of it. vet lets a package write values of its own types without the names of their fields.
 func Apply[B any, E ~struct {
 	Fault *Fault
 	Do    func(book *B)

@@ -28,7 +28,7 @@ var (
 		spec.ProxyExternalNameStopsProxying)
 	EndpointsFrozen = New("endpoints-frozen", "The endpoints of a Service stay those that it had first.",
 		spec.ProxyClusterIPOutlivesBackends, spec.ProxyBackendChangeTransparent, spec.ProxyEndpointAdded, spec.ProxyEndpointRemoved, spec.ProxyEndpointSlicesJoined, spec.ProxyUDPFlowFollowsEndpoints, spec.ProxyIPVSWatches)
-	MasqueradeAll = New("client-address-always-rewritten", "The endpoint sees the address of a node, whoever the client is.",
+	MasqueradeAll = New("client-address-always-rewritten", "The endpoint sees the address of a node for every client.",
 		spec.ProxyClientAddressKept, spec.ProxyExternalLocalClientAddress)
 	HairpinLost = New("hairpin-lost", "A pod that is sent to itself gets no answer.",
 		spec.ProxyHairpin)

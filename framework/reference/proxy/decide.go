@@ -138,7 +138,7 @@ var (
 		return target{address: address, port: port, protocol: protocol}
 	}, spec.ProxyCapturesPort, spec.ProxyCapturesProtocol)
 
-	// A Service claims its own addresses and ports, whoever the client is.
+	// A Service claims its own addresses and ports for every client.
 	claims = rule.New("proxy-service-claims", func(c *connection, t target) *destination {
 		for _, d := range c.programmed.byTarget[t] {
 			if !c.ignored(d) {
@@ -207,7 +207,8 @@ var (
 	inSourceRange = rule.New("proxy-source-range", netip.Prefix.Contains, spec.ProxyLoadBalancerSourceRanges, spec.ProxyLoadBalancerSourceRangesZero)
 )
 
-// seen is the source address that the endpoint sees: the client's own, or, where the reply would not come back by this node, that of the node.
+// seen is the source address that the endpoint sees. It is the client's own or, where the reply would not come back by
+// this node, that of the node.
 func (c *connection) seen(e *Endpoint) netip.Addr {
 	client := c.Source.Addr()
 	masquerades := c.clusterMasquerades.Do

@@ -1,5 +1,6 @@
-// Package proxy is the reference's own reading of how a node treats packets for Services: which Service they are for, which of its
-// endpoints get them, and what those see. It decides from the objects, the node where a packet enters and the time; it sends nothing.
+// Package proxy is the reference's own reading of how a node treats packets for Services. It decides which Service they
+// are for, which of its endpoints get them, and what those see. It decides from the objects, the node where a packet
+// enters and the time; it sends nothing.
 package proxy
 
 import (

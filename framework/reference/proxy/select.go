@@ -64,8 +64,8 @@ var (
 	}, spec.ProxyInternalLocalDrops, spec.ProxyExternalLocalDrops, spec.ProxyExternalLocalSilent)
 )
 
-// clusterEndpoints are those of policy Cluster: ready ones, of these the ones that hints single out; without any, those that are
-// terminating and still serve (KEP-1669, KEP-2433).
+// clusterEndpoints are those of policy Cluster: ready ones, and of these the ones that hints single out. Without any
+// ready one, they are those that are terminating and still serve (KEP-1669, KEP-2433).
 func (n *Node) clusterEndpoints(all []*Endpoint) []*Endpoint {
 	ready := filter(all, n.ready.Do)
 	if len(ready) == 0 {

@@ -60,8 +60,8 @@ func TestEndpointsThatAConnectionMayBeGiven(t *testing.T) {
 	}
 }
 
-// The rule that holds whatever else does: nothing goes to an endpoint that is neither ready nor terminating and serving, and under policy Local
-// nothing leaves the node.
+// This rule holds whatever else does. Nothing goes to an endpoint that is neither ready nor terminating and serving,
+// and under policy Local nothing leaves the node.
 func TestNoConnectionGoesWhereItMustNot(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		var es []discoveryv1.Endpoint

@@ -1,7 +1,8 @@
 // Package rule says what the reference is made of. A rule is a named value that cites its requirements and does one thing.
 //
-// A package of the reference holds its rules in a book. A fault is an edit of the book before it is used: it replaces a rule,
-// wraps it, switches it off, or adds one to a list. So a rule reads as the specification does, and no rule knows a fault.
+// A package of the reference holds its rules in a book. A fault is an edit of the book before it is used. It replaces a
+// rule, wraps it, switches it off, or adds one to a list. So a rule reads as the specification does, and no rule knows
+// a fault.
 package rule
 
 import (

@@ -13,8 +13,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// TestAccounting drives a small cluster through random creates, updates and deletes, many of which are refused, and compares
-// what is free with what the stored objects hold, after every step: nothing is leaked, nothing is given out twice.
+// TestAccounting drives a small cluster through random creates, updates and deletes, many of which are refused. After
+// every step it compares what is free with what the stored objects hold. Nothing is leaked, and nothing is given out
+// twice.
 func TestAccounting(t *testing.T) {
 	layouts := [][]string{{"10.96.0.0/29"}, {"10.96.0.0/28", "fd00:96::/124"}, {"fd00:96::/125", "10.96.0.0/27"}}
 	rapid.Check(t, func(rt *rapid.T) {

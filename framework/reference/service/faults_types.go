@@ -76,8 +76,8 @@ func mendDefaults(mend defaulting) func(*book) {
 	return func(b *book) { b.defaults = append(b.defaults, bug(mend)) }
 }
 
-// dropChanges is what the faults UpdateDropsChanges and CreateDropsFields do: every field that does not apply to the type gets
-// the old value, whatever the request says.
+// dropChanges is what the faults UpdateDropsChanges and CreateDropsFields do. Every field that does not apply to the
+// type gets the old value, whatever the request says.
 func dropChanges(svc, old *corev1.Service) {
 	spec, before := &svc.Spec, &old.Spec
 	if !hasClusterIP(svc) {

@@ -76,8 +76,8 @@ var headlessFamiliesKept = rule.New("headless-families-kept", func(_ *Rules, svc
 	}
 }, spec.APIHeadlessPrimaryFamilyImmutable, spec.APIIPFamilyPolicyKept)
 
-// keepsPreferDualStack: a PreferDualStack Service keeps the families that it has, even if the cluster has gained or lost one
-// since, until the client changes policy, families or addresses.
+// keepsPreferDualStack lets a PreferDualStack Service keep its families, even if the cluster has gained or lost one
+// since. The client must change policy, families or addresses to change them.
 func keepsPreferDualStack(svc, old *corev1.Service) bool {
 	return old != nil && svc.Spec.Type == old.Spec.Type && hasClusterIP(svc) &&
 		policyOf(svc) == corev1.IPFamilyPolicyPreferDualStack && policyOf(old) == corev1.IPFamilyPolicyPreferDualStack &&

@@ -1,5 +1,5 @@
-// Package service holds the rules of the Service resource: defaulting, allocation of cluster IPs and node ports, validation,
-// and what an update keeps, clears or refuses. It knows neither HTTP nor storage.
+// Package service holds the rules of the Service resource. They are defaulting, allocation of cluster IPs and node
+// ports, validation, and what an update keeps, clears or refuses. It knows neither HTTP nor storage.
 //
 // The rules are read from the Service v1 API reference, the document "Service ClusterIP allocation" and, where these are
 // silent, from the behavior of kube-apiserver. Where kube-apiserver is known to break a documented sentence, the document is
@@ -35,8 +35,8 @@ type Config struct {
 	Seed uint64
 	// Version is the Kubernetes version whose rules are followed, for example "1.36"; empty means the newest one known.
 	Version string
-	// OnAllocate and OnRelease, if set, are told of every cluster IP that is taken for a Service or given back, in the order
-	// in which that happens; a dry run tells nothing. They are called with a lock held and must not call the Rules.
+	// OnAllocate and OnRelease, if set, are told of every cluster IP that is taken for a Service or given back, in that
+	// order. A dry run tells nothing. They are called with a lock held and must not call the Rules.
 	OnAllocate func(ip netip.Addr, owner *corev1.Service)
 	OnRelease  func(ip netip.Addr)
 	// Beside, if set, are the rules of another API server on the same storage: what is in use there is in use here.
@@ -139,10 +139,10 @@ func (r *Rules) Create(svc *corev1.Service, dryRun bool) (*Transaction, error) {
 	return r.create.Do(r, svc, dryRun)
 }
 
-// Update prepares a changed, defaulted Service in place, given the stored one: it keeps allocated values that the request
-// leaves out, allocates and gives back what the change asks for, clears fields that the new type has no use for, and
-// validates. The metadata that a server fills in (resource version, UID, creation time) is filled in already. A refusal is
-// an *apierrors.StatusError, and then, as in a dry run, nothing changes.
+// Update prepares a changed, defaulted Service in place, given the stored one. It keeps allocated values that the
+// request leaves out, and allocates and gives back what the change asks for. It clears fields that the new type has no
+// use for, and validates. The metadata that a server fills in (resource version, UID, creation time) is filled in
+// already. A refusal is an *apierrors.StatusError, and then, as in a dry run, nothing changes.
 func (r *Rules) Update(svc, old *corev1.Service, dryRun bool) (*Transaction, error) {
 	return r.update.Do(r, svc, old, dryRun)
 }

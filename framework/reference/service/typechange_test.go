@@ -20,8 +20,8 @@ var shapes = map[string]struct {
 	"ExternalName":        {[]change{ofType(typeExternalName)}, 0, 0},
 }
 
-// TestTypeChanges goes from each type to each, as a client does that changes the type alone in what it has read, and looks
-// at what the Service holds and shows afterwards.
+// TestTypeChanges goes from each type to each, as a client does that changes only the type in what it has read. It
+// looks at what the Service then holds and shows.
 func TestTypeChanges(t *testing.T) {
 	for fromName, from := range shapes {
 		for toName, to := range shapes {

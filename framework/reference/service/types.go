@@ -55,8 +55,8 @@ func isHeadless(svc *corev1.Service) bool {
 	return len(svc.Spec.ClusterIPs) == 1 && svc.Spec.ClusterIPs[0] == corev1.ClusterIPNone
 }
 
-// isSelectorlessHeadless reports whether the Service asks for no virtual IP and somebody else looks after its endpoints, so
-// that the cluster cannot know their IP families.
+// isSelectorlessHeadless reports whether the Service asks for no virtual IP and has no selector. Something else looks
+// after its endpoints, so the cluster cannot know their IP families.
 func isSelectorlessHeadless(svc *corev1.Service) bool {
 	return svc.Spec.ClusterIP == corev1.ClusterIPNone && len(svc.Spec.Selector) == 0
 }

@@ -121,8 +121,8 @@ func TestNodePortsOnUpdate(t *testing.T) {
 	c.wantInUse(2, 0, 2)
 }
 
-// TestLoadBalancerWithoutNodePorts: node ports that are named are honored, others are not allocated, and turning allocation
-// off keeps those that there are until the client leaves them out.
+// TestLoadBalancerWithoutNodePorts demands that node ports that are named are honored, and that others are not
+// allocated. If allocation is turned off, those that exist stay until the client leaves them out.
 func TestLoadBalancerWithoutNodePorts(t *testing.T) {
 	c := newCluster(t)
 	off := edit(func(s *corev1.ServiceSpec) { s.AllocateLoadBalancerNodePorts = new(false) })

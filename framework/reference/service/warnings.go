@@ -11,8 +11,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// Warnings returns what a client is told, in Warning headers, about a request that is accepted: values that are ignored,
-// deprecated or written in an unusual way. A change of the status has StatusWarnings instead.
+// Warnings returns what a client is told, in Warning headers, about a request that is accepted. It tells of values that
+// are ignored, deprecated or written in an unusual way. A change of the status has StatusWarnings instead.
 func (r *Rules) Warnings(svc *corev1.Service) (warnings []string) {
 	for i := range r.warnings {
 		warnings = append(warnings, r.warnings[i].Do(r, svc)...)

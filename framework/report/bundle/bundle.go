@@ -36,8 +36,9 @@ type Manifest struct {
 // manifestVersion grows when a field of the manifest changes its meaning or goes.
 const manifestVersion = 1
 
-// Seal makes a bundle of a folder that holds a report, its faces, the implementation file and logs: it adds the manifest, the digests and, with a key, their signature,
-// and writes the archive beside the folder, whose path it returns. What a run before has left there is not part of it.
+// Seal makes a bundle of a folder that holds a report, its faces, the implementation file and logs. It adds the
+// manifest, the digests and, with a key, their signature. It writes the archive beside the folder, and returns its
+// path. What a run before has left there is not part of it.
 func Seal(dir string, m Manifest, key *Key) (archive string, err error) {
 	m.SchemaVersion = manifestVersion
 	text, err := yaml.Marshal(m)

@@ -10,7 +10,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// Compare finds what keeps two reports from being runs of the same claim with the same outcome: a reviewer who repeats a run sees by it whether he saw the same.
+// Compare finds what keeps two reports from being runs of the same claim with the same outcome. It shows a reviewer who
+// repeats a run whether the outcome is the same.
 func Compare(a, b *report.Report) (findings []string) {
 	find := func(format string, args ...any) { findings = append(findings, printable(fmt.Sprintf(format, args...))) }
 	same := func(what string, x, y any) {

@@ -1,5 +1,6 @@
-// Package site makes a static website of published reports: an overview, a page for each implementation with its history, a page for each requirement, and the
-// reports themselves. Pages link to each other by relative addresses and load nothing but the style and the script beside them.
+// Package site makes a static website of published reports. It has an overview, a page for each implementation with its
+// history, a page for each requirement, and the reports themselves. Pages link to each other by relative addresses and
+// load nothing but the style and the script beside them.
 package site
 
 import (

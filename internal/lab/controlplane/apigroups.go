@@ -2,8 +2,9 @@ package controlplane
 
 import "strings"
 
-// servicesOnly are the flags of a kube-apiserver that serves what has a part in Services: most of what it serves by default has none, and takes half of a
-// start. It decides about Services as ever. Nobody but the checks asks it, and they may do everything.
+// servicesOnly are the flags of a kube-apiserver that serves what has a part in Services. Most of what it serves by
+// default has none, and takes half of a start. It decides about Services as ever. Nobody but the checks asks it, and
+// they may do everything.
 func servicesOnly() []string {
 	off := []string{
 		"apps/v1", "autoscaling/v1", "autoscaling/v2", "batch/v1", "events.k8s.io/v1", "policy/v1", "rbac.authorization.k8s.io/v1",

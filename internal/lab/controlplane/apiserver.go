@@ -53,7 +53,7 @@ const (
 )
 
 // advertiseAddress is written into the endpoints of the "kubernetes" Service. kube-apiserver refuses loopback, and
-// finds none by itself on a machine without a default route; these are for documentation (RFC 5737, RFC 3849).
+// finds none by itself on a machine without a default route. These are for documentation (RFC 5737, RFC 3849).
 func advertiseAddress(primary netip.Prefix) string {
 	if primary.Addr().Is6() {
 		return "2001:db8::1"
@@ -61,8 +61,8 @@ func advertiseAddress(primary netip.Prefix) string {
 	return "192.0.2.1"
 }
 
-// StartAPIServer starts kube-apiserver and waits until it is ready and can allocate. serving, unless nil, is called once the server can be written
-// to, which is a second earlier, and is waited for too.
+// StartAPIServer starts kube-apiserver and waits until it is ready and can allocate. serving, unless nil, is called
+// once the server can be written to, a second earlier. StartAPIServer waits for it, too.
 func StartAPIServer(
 	ctx context.Context, v programs.Version, b *programs.Binaries, d *process.RunDir, ca *certificates.Authority, e *Etcd, r Ranges, reach netip.Addr, detached bool, serving func(*APIServer) error,
 ) (*APIServer, error) {
@@ -277,8 +277,8 @@ func (s *APIServer) writable(ctx context.Context) error {
 	return s.Client.Get(ctx, "/readyz?exclude=poststarthook/rbac/bootstrap-roles&exclude=poststarthook/scheduling/bootstrap-system-priority-classes", nil)
 }
 
-// usable returns nil once the server is ready, the "kubernetes" Service is there, the default ServiceCIDR is ready where the API has them, and an address
-// could be allocated.
+// usable returns nil once the server is ready and an address could be allocated. The "kubernetes" Service exists then,
+// and the default ServiceCIDR is ready where the API has them.
 func (s *APIServer) usable(ctx context.Context) error {
 	if err := s.Client.Get(ctx, "/readyz", nil); err != nil {
 		return err
@@ -294,8 +294,9 @@ func (s *APIServer) usable(ctx context.Context) error {
 	return s.allocates(ctx)
 }
 
-// allocates returns nil once the server could give a new Service an address of each family. All else that makes a server usable is in the storage of one that was
-// restarted, but it begins to allocate some time after it says that it is ready (MetaAllocator.run of kube-apiserver).
+// allocates returns nil once the server could give a new Service an address of each family. All else that makes a
+// server usable is in the storage of one that was restarted. But it begins to allocate some time after it says that it
+// is ready (MetaAllocator.run of kube-apiserver).
 func (s *APIServer) allocates(ctx context.Context) error {
 	return s.Client.Call(ctx, http.MethodPost, DefaultServicesPath+"?dryRun=All", "application/json", []byte(trialService), nil)
 }

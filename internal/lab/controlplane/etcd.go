@@ -24,8 +24,8 @@ type Etcd struct {
 	endpoint string
 }
 
-// StartTimeout bounds how long a server may take to become ready. A loaded machine needs many times the usual
-// two seconds, and a guest more; whoever waits can give up earlier.
+// StartTimeout bounds how long a server may take to become ready. A loaded machine needs many times the usual two
+// seconds, and a guest more. A caller can give up earlier.
 const StartTimeout = 5 * time.Minute
 
 // attempts is how often a server is started anew because another program was faster to take its port.
@@ -139,7 +139,7 @@ func etcdAddresses(data, version string) (network, client, peer string, err erro
 // Loopback is the address of a port of this machine.
 func Loopback(port int) string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(port)) }
 
-// The ports that servers of a lab listen on: below the default node ports and the ports that systems give to
+// The ports that servers of a lab listen on. They are below the default node ports and the ports that systems give to
 // outgoing connections, so that a restarted server finds its port free.
 const firstPort, lastPort = 20000, 29999
 

@@ -19,10 +19,10 @@ type Server interface {
 	Stop()
 }
 
-// Pool leases servers. A server is used either by any number of shared leases or by one exclusive lease; one that
-// nobody uses can go over to either kind. For each ranges at most one server is kept for each kind: exclusive
-// users of the same ranges wait for each other, which is faster than another server. At most max servers run;
-// idle ones make room, the longest unused first.
+// Pool leases servers. A server is used either by any number of shared leases or by one exclusive lease. One that
+// nobody uses can go over to either kind. For each ranges at most one server is kept for each kind. Exclusive users of
+// the same ranges wait for each other, which is faster than another server. At most max servers run; idle ones make
+// room, the longest unused first.
 type Pool struct {
 	start func(context.Context, Ranges) (Server, error)
 	max   int

@@ -362,8 +362,8 @@ func TestCloseStopsEverythingAndEndsTheWaiting(t *testing.T) {
 	})
 }
 
-// TestLeaseRules checks the rules under any mix of users: an exclusive user is alone and finds a clean server,
-// never more servers run than allowed, and everybody is served in the end.
+// TestLeaseRules checks the rules under any mix of users. An exclusive user is alone and finds a clean server. Never
+// more servers run than allowed, and everybody is served in the end.
 func TestLeaseRules(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		limit := rapid.IntRange(1, 4).Draw(rt, "servers")

@@ -25,9 +25,9 @@ const resetLimit = 1000
 // resetWorkers is how many deletions are sent at a time.
 const resetWorkers = 8
 
-// reset removes what is left in the ranges: all Services, ServiceCIDRs and IPAddresses but those that the server
-// made itself. It returns once both storage and the server's own view of it are clean, and the server can allocate: it makes its own ServiceCIDR again where a
-// check has deleted it.
+// reset removes what is left in the ranges: all Services, ServiceCIDRs and IPAddresses but those that the server made
+// itself. It returns once both storage and the server's own view of it are clean, and the server can allocate. The
+// server makes its own ServiceCIDR again where a check has deleted it.
 func (s *APIServer) reset(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, resetTimeout, fmt.Errorf("not clean after %s", resetTimeout))
 	defer cancel()

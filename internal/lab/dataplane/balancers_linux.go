@@ -65,8 +65,9 @@ type way struct {
 	to netip.AddrPort
 }
 
-// balancedBy are the ways that the load balancer has which takes what the probe sends: by each of its nodes to the node port, if there is one. There is none if
-// no load balancer takes it. What is not sent to the addresses of load balancers takes the way by the first node. Nodes of other leases are as if they were not there.
+// balancedBy are the ways of the load balancer that takes what the probe sends. They lead by each of its nodes to the
+// node port, if there is one. There is none if no load balancer takes it. What is not sent to the addresses of load
+// balancers takes the way by the first node. Nodes of other leases are as if they were not there.
 func (d *dataPlane) balancedBy(p *candidate.Probe) (ways []way, err error) {
 	if !slices.ContainsFunc(balancerRanges, func(r netip.Prefix) bool { return r.Contains(p.To.Addr()) }) {
 		return []way{{d.world.Shared[0], p.To}}, nil

@@ -23,8 +23,8 @@ import (
 	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
-// World is the cluster that all data planes of a lab are leased from: an API server of its own, the endpoint controllers, a network of namespaces
-// and a proxy on every node.
+// World is the cluster that all data planes of a lab are leased from. It has an API server of its own, the endpoint
+// controllers, a network of namespaces and a proxy on every node.
 type World struct {
 	parts       Parts
 	fabric      *network.Fabric
@@ -246,7 +246,8 @@ func (d *dataPlane) Nodes() []candidate.Node {
 	return out
 }
 
-// Alive implements candidate.Living. A proxy on a node of the lease's own may have been told to end, unless it is one that cannot be told anything; none is told to crash.
+// Alive implements candidate.Living. A proxy on a node of the lease's own may have been told to end, unless it cannot
+// be told anything. None is told to crash.
 func (d *dataPlane) Alive(context.Context) error {
 	if err := d.world.Alive(); err != nil {
 		return err

@@ -18,8 +18,9 @@ import (
 // diagnosisLines bounds a part of a diagnosis, so that all of it fits on a screen.
 const diagnosisLines = 12
 
-// Diagnose implements candidate.DataPlane: the Service, its EndpointSlices, and the rules and the tracked connections that concern it, for each node that
-// the check has made or, if it has made none, for each shared node.
+// Diagnose implements candidate.DataPlane. It returns the Service, its EndpointSlices, and the rules and the tracked
+// connections that concern it. It does so for each node that the check has made or, if it has made none, for each
+// shared node.
 func (d *dataPlane) Diagnose(ctx context.Context, to netip.AddrPort) (string, error) {
 	var b strings.Builder
 	all, err := d.world.Api.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{ResourceVersion: "0"})
@@ -80,7 +81,8 @@ func truth(b *bool) string {
 	return fmt.Sprint(*b)
 }
 
-// rulesScript prints the rules of each mode that name the address or the Service (at a node port: its number), and the connections to there that are tracked.
+// rulesScript prints the rules of each mode that name the address or the Service (at a node port: its number). It also
+// prints the tracked connections to there.
 func rulesScript(to netip.AddrPort, service *corev1.Service) string {
 	iptables, family := "iptables-save", "ip"
 	address := to.Addr().Unmap()

@@ -66,15 +66,17 @@ for program in iptables ip6tables; do
 done
 true`
 
-// blockRulesScript replaces the tables by ones with a chain of a name that kube-proxy uses and of another type, which it can neither add nor change.
+// blockRulesScript replaces the tables by ones with a chain of a name that kube-proxy uses and of another type.
+// kube-proxy can neither add nor change that chain.
 const blockRulesScript = `for family in ip ip6; do
 	printf '%s\n' "add table $family kube-proxy" "delete table $family kube-proxy" "add table $family kube-proxy" \
 		"add chain $family kube-proxy nat-prerouting { type filter hook prerouting priority 0; }" | nft -f - || exit
 done`
 
-// The lines of "ipvsadm -Sn" are "-A -t 10.96.0.1:443 -s rr" for a virtual server and "-a -t 10.96.0.1:443 -r 10.244.1.2:6443 -m -w 1" for a real one.
-// The proxy goes on meanwhile: what is listed may have gone or be back, or be listed twice, for the kernel lists by position. So what ipvsadm says of a
-// failure decides, not another look. What it says is not translated.
+// The lines of "ipvsadm -Sn" are "-A -t 10.96.0.1:443 -s rr" for a virtual server. They are "-a -t 10.96.0.1:443 -r
+// 10.244.1.2:6443 -m -w 1" for a real one. The proxy goes on meanwhile: what is listed may have gone or be back, or be
+// listed twice, for the kernel lists by position. So what ipvsadm says of a failure decides, not another look. What it
+// says is not translated.
 const (
 	dropRealServersScript = `ipvsadm -Sn | grep '^-a' | while read -r _ kind virtual _ real _; do
 		said=$(ipvsadm -d $kind $virtual -r $real 2>&1) || case $said in

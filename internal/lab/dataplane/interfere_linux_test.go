@@ -11,11 +11,11 @@ import (
 	"github.com/service-conformance/conformance/internal/lab/process"
 )
 
-// Between the list of virtual servers and the change of one, the proxy may remove it; the kernel lists by position, so that one may be named twice; and what
-// is to be changed may be so from an earlier time.
+// Between the list of virtual servers and the change of one, the proxy may remove it. The kernel lists by position, so
+// one may be named twice. What is to be changed may be so from an earlier time.
 func TestMeddlingPassesOverWhatTheProxyRemovesMeanwhile(t *testing.T) {
-	// A stand-in whose list loses what is on 10.96.0.2 once it was read, and that fails on what is on 10.96.0.3. A change of 10.96.0.4 is undone before
-	// whoever fails in it looks again.
+	// A stand-in whose list loses what is on 10.96.0.2 once it was read, and that fails on what is on 10.96.0.3. A
+	// change of 10.96.0.4 is undone before the reader that fails in it looks again.
 	const program = `#!/bin/sh
 cd "$(dirname "$0")" || exit 1
 without() { grep -v -F -e "$1" list >left; mv left list; }

@@ -12,9 +12,10 @@ import (
 	"github.com/service-conformance/conformance/internal/lab/process"
 )
 
-// programPath is the PATH of proxies. It leads to iptables-legacy, where that works, in three cases: in a user namespace, for iptables on nftables sends all changes as
-// one message, whose size an ordinary user cannot raise above net.core.wmem_default, and some fifty Services are too many for it; where the kernel has no tables
-// of nftables for iptables to be on, as Debian's user-mode-linux; and in any guest, which takes twice the time for the other.
+// programPath is the PATH of proxies. It leads to iptables-legacy, where that works, in three cases. One is a user
+// namespace: iptables on nftables sends all changes as one message, whose size an ordinary user cannot raise above
+// net.core.wmem_default. Some fifty Services are too many for it. The second is a kernel without tables of nftables for
+// iptables to be on, as Debian's user-mode-linux. The third is any guest, which takes twice the time for the other.
 func programPath(d *process.RunDir) (string, error) {
 	if !inUserNamespace() && !isolation.InGuest() && iptablesWorks() || !legacyWorks() {
 		return process.SystemPath, nil

@@ -19,22 +19,24 @@ import (
 type ProxyOptions struct {
 	// Mode of kube-proxy (candidate.ProxyModes); empty is the default one.
 	Mode string
-	// Command, if set, runs instead of kube-proxy in the network namespace of each node, by a shell. {kubeconfig}, {node}, {pod-cidr} and {cgroup} in it
-	// stand for the path of a kubeconfig, the name of the node, the ranges of all pods, joined by a comma, and the folder of the cgroup (version 2) that the
-	// processes and sockets of the node and its pods are in: empty where a node can have none.
+	// Command, if set, runs instead of kube-proxy in the network namespace of each node, by a shell. {kubeconfig} and
+	// {node} in it stand for the path of a kubeconfig and the name of the node. {pod-cidr} stands for the ranges of all
+	// pods, joined by a comma. {cgroup} stands for the folder of the cgroup (version 2) that the processes and sockets
+	// of the node and its pods are in; it is empty where a node can have none.
 	Command string
 	// Ready, if set, is run in the network namespace of a node, again and again, until it succeeds: the proxy of Command serves then. The
 	// placeholders of this and of the following are those of Command.
 	Ready string
 	// Setup, if set, is run in the network namespace of each node before its proxy starts, Teardown after it was stopped.
 	Setup, Teardown string
-	// PodSetup, if set, is run in the network namespace of a node for each pod, once its network stands and before anything is sent, as a CNI plugin is called;
-	// PodTeardown before its network goes. {pod-interface} is the name of the node's end of the cable to the pod.
+	// PodSetup, if set, is run in the network namespace of a node for each pod, as a CNI plugin is called. It runs once
+	// the pod's network stands and before anything is sent; PodTeardown runs before its network goes. {pod-interface}
+	// is the name of the node's end of the cable to the pod.
 	PodSetup, PodTeardown string
 }
 
-// proxyPrograms are, for each of candidate.ProxyModes, the programs that kube-proxy calls in it, beyond those that it needs
-// in any case, and the Debian package that has them.
+// proxyPrograms are the programs that kube-proxy calls in each of candidate.ProxyModes, and the Debian package that has
+// them. Those that it needs in any case are not among them.
 var proxyPrograms = map[string]map[string]string{
 	candidate.IPTables: {"iptables": "iptables", "iptables-restore": "iptables", "ip6tables": "iptables"},
 	candidate.NFTables: {"nft": "nftables"},
@@ -55,9 +57,10 @@ func CheckPrograms(o ProxyOptions) error {
 	return nil
 }
 
-// The minSyncPeriod of nodes: short, for a check waits for each change, and long enough for them to leave time to others while hundreds of Services change.
-// A proxy follows what all checks change: on a node of a check's own, where that serves one, less often. In a guest a sync of ipvs mode, which runs a
-// program for each change of an address set, takes seconds.
+// The minSyncPeriod of nodes. It is short, because a check waits for each change. It is long enough to leave time to
+// other nodes while hundreds of Services change. A proxy follows what all checks change: on a node of a check's own,
+// where that serves one, less often. In a guest a sync of ipvs mode, which runs a program for each change of an address
+// set, takes seconds.
 const (
 	sharedSyncPeriod = "500ms"
 	ownSyncPeriod    = "1s"

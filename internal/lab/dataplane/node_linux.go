@@ -73,8 +73,8 @@ func (w *World) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 	return n, n.label(ctx)
 }
 
-// label sets the zone of a shared node. It comes after the proxy has started, as it does where a cloud provider sets it: kube-proxy may miss the zone that
-// a node has from the beginning, see the deviations of proxy-topology-hints-used.
+// label sets the zone of a shared node. It comes after the proxy has started, as it does where a cloud provider sets
+// it. kube-proxy may miss a zone that a node has from the beginning, see the deviations of proxy-topology-hints-used.
 func (n *Node) label(ctx context.Context) error {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%q}}}`, corev1.LabelTopologyZone, n.zone)
 	err := candidate.Patch(ctx, n.world.Api.CoreV1().Nodes(), n.Name, types.MergePatchType, patch)
@@ -136,8 +136,8 @@ func (n *Node) configure(p candidate.ProxyConfiguration) error {
 	return os.WriteFile(n.File(".yaml"), content, 0o600) // in place, as an administrator would: kube-proxy watches the file
 }
 
-// environment is what programs on the node have beside that of all servers. iptables takes a lock on a file, which on a machine is that machine's: nodes
-// that shared one would wait for each other, kube-proxy for five seconds at most.
+// environment is what programs on the node have beside that of all servers. iptables takes a lock on a file. Nodes that
+// shared the file would wait for each other, kube-proxy for five seconds at most.
 func (n *Node) environment() []string {
 	return []string{"PATH=" + process.BeforeOwnPath(n.world.Path), "XTABLES_LOCKFILE=" + n.File(".lock")}
 }

@@ -15,7 +15,8 @@ import (
 	"github.com/service-conformance/conformance/internal/traffic"
 )
 
-// pod is a pod of a lease: a network namespace behind its node, a backend in it, and the Pod object, which is kept as a kubelet would.
+// pod is a pod of a lease. It has a network namespace behind its node, a backend in it, and the Pod object, which is
+// kept as a kubelet would.
 type pod struct {
 	candidate.Pod
 	node    *Node

@@ -23,8 +23,9 @@ import (
 	"github.com/service-conformance/conformance/internal/lab/network"
 )
 
-// podAgent makes every Pod real that users create in a lab that stays, as a scheduler and kubelets would: it finds it a node, starts its network and a backend that answers
-// on its ports, and says that it runs. Images and commands mean nothing. One goroutine does everything.
+// podAgent makes every Pod real that users create in a lab that stays, as a scheduler and kubelets would. It finds a
+// node for the Pod, and starts its network and a backend that answers on its ports. Then it says that the Pod runs.
+// Images and commands mean nothing. One goroutine does everything.
 type podAgent struct {
 	world   *World
 	objects cache.Store

@@ -27,7 +27,8 @@ const (
 	dnsIndex = 10
 )
 
-// GiveDNS gives a lab that stays a DNS that its nodes and pods ask by the virtual address of its Service, and with that by their proxies. Without a program for it there is none.
+// GiveDNS gives a lab that stays a DNS. Its nodes and pods ask it by the virtual address of its Service, and so by
+// their proxies. Without a program for it there is none.
 func (w *World) GiveDNS(ctx context.Context) error {
 	if w.parts.CoreDNS == "" {
 		return nil

@@ -1,5 +1,5 @@
-// Package download gets files over HTTP. A file counts once its SHA-256 is the expected one, a broken transfer continues where it stopped, also in another
-// process, and what fails for a moment is tried again.
+// Package download gets files over HTTP. A file counts once its SHA-256 is the expected one. A broken transfer
+// continues where it stopped, also in another process. What fails for a moment is tried again.
 package download
 
 import (

@@ -12,7 +12,8 @@ type Sums map[string]string
 
 var sumPattern = regexp.MustCompile(`^[0-9a-f]{64}$`)
 
-// ParseSums reads what sha256sum writes: a line for each file. alone is the name of the file that a checksum without a name is of; empty where each needs one.
+// ParseSums reads what sha256sum writes: a line for each file. alone is the name of the file that a checksum without a
+// name is of. It is empty where each needs one.
 func ParseSums(text, alone string) (Sums, error) {
 	sums := Sums{}
 	number := 0
@@ -40,7 +41,8 @@ func ParseSums(text, alone string) (Sums, error) {
 	return sums, nil
 }
 
-// Of returns the checksum of the file at a path: by the whole of it, or else by its last part; empty if there is none.
+// Of returns the checksum of the file at a path. It looks for the whole path, and then for its last part. It is empty
+// if there is none.
 func (s Sums) Of(file string) string {
 	if sum := s[file]; sum != "" {
 		return sum

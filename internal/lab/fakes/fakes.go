@@ -1,4 +1,5 @@
-// Package fakes has programs that stand in for the real ones in tests of the lab: the test binary behaves as etcd, kube-apiserver or go under their names.
+// Package fakes has programs that stand in for the real ones in tests of the lab. The test binary behaves as etcd,
+// kube-apiserver or go under their names.
 package fakes
 
 import (

@@ -24,8 +24,8 @@ import (
 // in there where the machine's own kernel lacks what a run asks for. This program is the guest's first process (GuestMain), and runs itself there
 // with the arguments that it was started with.
 
-// guestKernel is the program, the first of that name in PATH, guestModules where the modules of the Debian package user-mode-linux are, modprobe
-// what loads them there.
+// guestKernel is the program, the first of that name in PATH. guestModules is where the modules of the Debian package
+// user-mode-linux are, and modprobe loads them there.
 const (
 	guestKernel  = "linux.uml"
 	guestModules = "/usr/lib/uml/modules"
@@ -44,8 +44,9 @@ func InGuest() bool { return os.Getenv(Variable) == isolatedGuest }
 // guestMemory is what the guest may use, in MiB; it takes what it touches.
 const guestMemory = 6144
 
-// guestProcesses bounds the memory of Go programs in the guest, unless the user does. user-mode-linux maps each page of a process by itself, and kills one
-// that reaches the machine's vm.max_map_count: 256 MiB of pages by default, which an API server reached after some 170 checks.
+// guestProcesses bounds the memory of Go programs in the guest, unless the user does. user-mode-linux maps each page of
+// a process by itself, and kills one that reaches the machine's vm.max_map_count. That is 256 MiB of pages by default,
+// which an API server reached after some 170 checks.
 var guestProcesses = map[string]string{"GOGC": "50", "GOMEMLIMIT": "150MiB"}
 
 // guestJob is what the guest does, as a file that both sides see.
@@ -82,7 +83,8 @@ func RunInGuest(signals <-chan os.Signal) (code int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	// Since 6.16 system calls of the guest can be caught by seccomp, which is some two times as fast as ptrace; older kernels do not know the word.
+	// Since 6.16 seccomp can catch system calls of the guest, which is some two times as fast as ptrace. Older kernels
+	// do not know the word.
 	cmd := exec.Command(kernel, fmt.Sprintf("mem=%dM", guestMemory), "seccomp=auto", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "rw", "quiet", "loglevel=1",
 		"hostname=guest", "con=null", "con0=fd:0,fd:1", "init="+self, "--", guestCommand, filepath.Join(home, "job.json"))
 	cmd.Env = append(os.Environ(), "TMPDIR="+memoryFolder(home))
@@ -121,8 +123,9 @@ func RunInGuest(signals <-chan os.Signal) (code int, err error) {
 	return code, nil
 }
 
-// onOneProcessor starts a process that stays, with all that it starts, on one of the machine's processors. With each system call of the guest one process of
-// it waits for another, and never do two run: across processors that takes some three times as long on an idle machine, and thirty times on a busy one.
+// onOneProcessor starts a process that stays, with all that it starts, on one of the machine's processors. With each
+// system call of the guest one process of it waits for another, and never do two run. Across processors that takes some
+// three times as long on an idle machine, and thirty times on a busy one.
 func onOneProcessor(start func() error) error {
 	var all, one unix.CPUSet
 	if err := unix.SchedGetaffinity(0, &all); err != nil {
@@ -143,8 +146,8 @@ func onOneProcessor(start func() error) error {
 	return start()
 }
 
-// memoryFolder is where the guest's memory is, as a file without a name: in the machine's own where that has room for it, for what is written to a disk
-// now and then makes the guest wait.
+// memoryFolder is where the guest's memory is, as a file without a name. It is in the machine's own memory where there
+// is room, because writes to a disk now and then make the guest wait.
 func memoryFolder(home string) string {
 	const shared = "/dev/shm"
 	var fs unix.Statfs_t
@@ -188,8 +191,8 @@ func isTerminal(f *os.File) bool {
 	return err == nil
 }
 
-// GuestMain is the first process of a guest, if this is one: it prepares the system, runs the job, leaves its exit code and powers the guest off.
-// Elsewhere it does nothing.
+// GuestMain is the first process of a guest, if this is one. It prepares the system, runs the job, leaves its exit code
+// and powers the guest off. Elsewhere it does nothing.
 func GuestMain() {
 	// The kernel hands over words of its command line that mean nothing to it too, before or after.
 	i := slices.Index(os.Args, guestCommand)

@@ -30,10 +30,11 @@ const isolationTest = "test"
 // Isolated reports whether this process runs in network and mount namespaces of its own, where a data plane can be built.
 func Isolated() bool { return os.Getenv(Variable) != "" }
 
-// Isolate runs this program anew, with the same arguments, in network and mount namespaces of its own and, unless it runs as root, in a user
-// namespace in which it is root. It returns the exit code of that process, which dies with this one; with it the kernel removes
-// whatever was built in the namespaces. Signals that come are passed on to it; a terminal sends its own to both. The error says why that
-// process could not start or which signal ended it; Works says before whether the machine has such namespaces.
+// Isolate runs this program anew, with the same arguments, in network and mount namespaces of its own. Unless it runs
+// as root, it does so in a user namespace in which it is root. It returns the exit code of that process, which dies
+// with this one; with it the kernel removes whatever was built in the namespaces. Signals that come are passed on to
+// it; a terminal sends its own to both. The error says why that process could not start or which signal ended it; Works
+// says before whether the machine has such namespaces.
 func Isolate(signals <-chan os.Signal) (code int, err error) {
 	cmd := Command(os.Args[1:], "1")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
@@ -129,8 +130,9 @@ func allowNamespaces(euid int) string {
 		"(sysctls kernel.unprivileged_userns_clone, user.max_user_namespaces, kernel.apparmor_restrict_unprivileged_userns)"
 }
 
-// Prepare completes the isolation of this process, if it is isolated; main calls it before anything else. It does not return in
-// a process that only tries, nor in one that keeps what Up has started: there it calls stay, and ends with its exit code.
+// Prepare completes the isolation of this process, if it is isolated; main calls it before anything else. It does not
+// return in a process that only tries, nor in one that keeps what Up has started. There it calls stay, and ends with
+// its exit code.
 func Prepare(stay func(prepared error) (code int)) error {
 	if !Isolated() {
 		return dieWithParent()
@@ -163,7 +165,8 @@ func prepareMounts() error {
 	return protectMachine()
 }
 
-// protectMachine keeps a proxy, which on a machine of its own may do so, from writing sysctls that are not of a network namespace: here they are those of everybody.
+// protectMachine keeps a proxy from writing sysctls that are not of a network namespace. On a machine of its own the
+// proxy may write them; here they are those of everybody.
 func protectMachine() error {
 	for _, dir := range []string{"/proc/sys/kernel", "/proc/sys/vm", "/proc/sys/fs"} {
 		if err := unix.Mount(dir, dir, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {

@@ -36,8 +36,8 @@ func init() {
 	}
 }
 
-// TestIsolateReturnsHowTheProcessEnded demands that each exit code is passed on, 0 among them, that a process that was killed is no end of its own, and that what it
-// had on disk goes with it.
+// TestIsolateReturnsHowTheProcessEnded demands that each exit code is passed on, 0 among them. A process that was
+// killed is no end of its own, and what it had on disk goes with it.
 func TestIsolateReturnsHowTheProcessEnded(t *testing.T) {
 	if err := Works(); err != nil {
 		t.Fatalf("the test needs a machine that lets this user make network namespaces: %v", err)
@@ -56,7 +56,7 @@ func TestIsolateReturnsHowTheProcessEnded(t *testing.T) {
 	}
 }
 
-// TestRootIsNotToldToBecomeRoot demands a hint that whoever reads it can follow.
+// TestRootIsNotToldToBecomeRoot demands a hint that its reader can follow.
 func TestRootIsNotToldToBecomeRoot(t *testing.T) {
 	if said := allowNamespaces(0); strings.Contains(said, "root") || !strings.Contains(said, "SYS_ADMIN") {
 		t.Errorf("root is told: %s", said)

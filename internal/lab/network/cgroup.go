@@ -15,8 +15,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// A cgroup holds the threads and processes of one node and its pods, so that programs that a proxy hangs on cgroups (load balancing of sockets in eBPF) serve
-// the sockets of their own node only. It is a threaded one of version 2: threads of one process open the sockets of all pods.
+// A cgroup holds the threads and processes of one node and its pods. So programs that a proxy hangs on cgroups (load
+// balancing of sockets in eBPF) serve the sockets of their own node only. It is a threaded one of version 2: threads of
+// one process open the sockets of all pods.
 type cgroup struct {
 	path string
 	held *flock.Flock // locked as long as this process lives
@@ -25,8 +26,8 @@ type cgroup struct {
 // cgroupPrefix begins the names of cgroups that labs make.
 const cgroupPrefix = "conformance-lab-"
 
-// newCgroup makes a cgroup below that of this process. It returns nil where this is impossible: there is no cgroup of version 2, it belongs to somebody else (as
-// without root), or it distributes resources, which allows for no threads.
+// newCgroup makes a cgroup below that of this process. It returns nil where this is impossible. There is no cgroup of
+// version 2, it belongs to somebody else (as without root), or it distributes resources, which allows for no threads.
 func newCgroup() *cgroup {
 	own, err := ownCgroup()
 	if err != nil {

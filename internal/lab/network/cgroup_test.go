@@ -22,8 +22,8 @@ func cgroupOf(t *testing.T, said string) string {
 	return ""
 }
 
-// TestEveryNodeHasACgroup demands that threads and processes in a node and in its pods are in the cgroup of that node, that threads come back, that the cgroup goes
-// with the node, and that those go which a killed lab has left.
+// TestEveryNodeHasACgroup demands that threads and processes in a node and in its pods are in the cgroup of that node,
+// and that threads come back. The cgroup goes with the node, and so do those that a killed lab has left.
 func TestEveryNodeHasACgroup(t *testing.T) {
 	f := must(NewFabric())(t)
 	defer f.Close()

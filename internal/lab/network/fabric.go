@@ -55,8 +55,9 @@ type Fabric struct {
 	outsides map[int]*Outside // by the index of their gateway
 }
 
-// unnumbered keeps interfaces that come from now on without addresses of the kernel's own, which those between pods and nodes have no use for: both know each
-// other's hardware address. With each address that goes the kernel looks through all connections that it tracks.
+// unnumbered keeps new interfaces without addresses of the kernel's own. Those between pods and nodes have no use for
+// them, because both know each other's hardware address. With each address that goes the kernel looks through all
+// connections that it tracks.
 var unnumbered = map[string]string{"net/ipv6/conf/default/addr_gen_mode": "1"}
 
 // prompt lifts the limits on ICMP errors, without which some refusals look like silence. Linux before 6.12 has one limit for the whole machine, 1000 a second, which stays.
@@ -94,8 +95,8 @@ var hostSysctls = map[string]string{
 	"net/ipv6/conf/all/accept_redirects": "0",
 }
 
-// rootSysctls let the root namespace say that there is no way to an address that nobody has, in either family, whatever the machine's own sysctls are:
-// what a node neither serves nor drops must look otherwise than what it drops.
+// rootSysctls let the root namespace say that there is no way to an address that nobody has, in either family, whatever
+// the machine's own sysctls are. What a node neither serves nor drops must look otherwise than what it drops.
 var rootSysctls = map[string]string{
 	"net/bridge/bridge-nf-call-iptables":   "0",
 	"net/bridge/bridge-nf-call-ip6tables":  "0",
@@ -408,8 +409,8 @@ const (
 	podCount = 253
 )
 
-// takeNumber reserves the last byte of a pod's addresses: the one after the last that was taken, so that an address comes again only when
-// nobody remembers who had it.
+// takeNumber reserves the last byte of a pod's addresses: the one after the last that was taken. So an address comes
+// again only when nothing remembers its earlier pod.
 func (n *Node) takeNumber() (byte, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()

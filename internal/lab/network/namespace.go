@@ -66,7 +66,8 @@ func setSysctls(sets ...map[string]string) error {
 // processNamespace is the namespace of every thread that nobody has locked.
 var processNamespace = sync.OnceValues(netns.Get)
 
-// onThreadOf runs f on a thread of its own, which comes back to the namespace where it was, and by the other ways back, or ends.
+// onThreadOf runs f on a thread of its own in the namespace. The thread comes back to its old namespace by the other
+// ways back, or ends.
 func onThreadOf(f func() error, back ...func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -122,7 +123,8 @@ func (n *Namespace) Enter() (leave func() error, err error) {
 	return leave, nil
 }
 
-// Cgroup is the folder of the cgroup (version 2) that threads and processes in the namespace are in; empty where they are in that of this process.
+// Cgroup is the folder of the cgroup (version 2) that threads and processes in the namespace are in. It is empty where
+// they are in that of this process.
 func (n *Namespace) Cgroup() string {
 	if n.cgroup == nil {
 		return ""

@@ -20,8 +20,9 @@ const nowhere = "nowhere"
 // fresh removes the table of an earlier network of this process.
 const fresh = "nft delete table inet nobody 2>/dev/null\n"
 
-// refusals reject what goes there, by the first of the programs that this machine has. The kernel itself tells a peer only once a second that it knows no route
-// (ip_error in net/ipv4/route.c of Linux), whatever the limits on ICMP errors are.
+// refusals reject what goes there, by the first of the programs that this machine has. The kernel itself tells a peer
+// only once a second that it knows no route (ip_error in net/ipv4/route.c of Linux). The limits on ICMP errors do not
+// change that.
 const refusals = fresh + `
 { nft -f - <<-end
 	add table inet nobody
@@ -52,8 +53,8 @@ func joinedRanges(family int) string {
 	return strings.Join([]string{PodRanges[family].String(), hostRanges[family].String(), local}, ", ")
 }
 
-// Surround lets the network be as it is asked to be with addresses that nobody has. path is where its programs, nft or iptables, are looked for; it reports
-// whether there is one that works, which it must for all but Unreachable.
+// Surround sets what the network does with addresses that nobody has. path is where its programs, nft or iptables, are
+// looked for. It reports whether one of them works, which all but Unreachable need.
 func (f *Fabric) Surround(s Surroundings, path string) (bool, error) {
 	attrs := netlink.NewLinkAttrs()
 	attrs.Name = nowhere

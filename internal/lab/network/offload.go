@@ -9,9 +9,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// withoutOffload lets the kernel compute the checksums of what an interface of this thread's namespace sends (ethtool -K NAME tx off). A virtual cable leaves them
-// out by default, because nobody could damage a packet on it; a program on the node that rewrites packets before the kernel does (XDP, tc) would
-// correct a checksum that is not there.
+// withoutOffload lets the kernel compute the checksums of what an interface of this thread's namespace sends (ethtool
+// -K NAME tx off). A virtual cable leaves them out by default, because nobody could damage a packet on it. A program on
+// the node that rewrites packets before the kernel does (XDP, tc) would correct a checksum that is not there.
 func withoutOffload(name string) error {
 	socket, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

@@ -1,4 +1,5 @@
 package process
 
-// LabVariable names the folder of the lab in the environment of what runs in a shell, by which it is found when the lab goes down.
+// LabVariable names the folder of the lab in the environment of what runs in a shell. When the lab goes down, it finds
+// these processes by it.
 const LabVariable = "CONFORMANCE_LAB"

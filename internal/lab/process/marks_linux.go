@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// environmentOf is the environment that a process was started with. In the midst of execve it reads as empty for a moment, as it does for good of what has none,
-// and of what has no program: zombies and threads of the kernel.
+// environmentOf is the environment that a process was started with. In the midst of execve it reads as empty for a
+// moment. It is always empty for what has none, and for what has no program: zombies and threads of the kernel.
 func environmentOf(pid int) ([]byte, error) {
 	const looks = 50
 	dir := fmt.Sprintf("/proc/%d", pid)

@@ -76,9 +76,9 @@ func Start(c Command) (*Process, error) {
 	return p, nil
 }
 
-// ServerEnvironment is the user's without the options that etcd reads from it, which are about another etcd, and without the password of the key that signs a
-// bundle, which is for no program that is judged. Unless the
-// user says otherwise, memory is spent to save time: collecting garbage is a quarter of what the start of an API server costs.
+// ServerEnvironment is the user's environment without two things. The options that etcd reads from it are about another
+// etcd. The password of the key that signs a bundle is for no program that is judged. Unless the user says otherwise,
+// memory is spent to save time: collecting garbage is a quarter of what the start of an API server costs.
 func ServerEnvironment() []string {
 	env := slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "ETCD_") || strings.HasPrefix(s, "CONFORMANCE_SIGN_") })
 	if os.Getenv("GOGC") == "" {

@@ -12,9 +12,9 @@ import (
 	"github.com/service-conformance/conformance/internal/lab/network"
 )
 
-// spawner starts processes from one thread that never ends. The kernel sends the parent-death signal when the
-// thread that started a process ends, not when the process does; and threads do end, for example those that
-// entered a network namespace.
+// spawner starts processes from one thread that never ends. The kernel sends the parent-death signal when the thread
+// that started a process ends, not when the process does. Threads do end, for example those that entered a network
+// namespace.
 var spawner = sync.OnceValue(func() chan<- func() {
 	jobs := make(chan func())
 	go spawnForEver(jobs)

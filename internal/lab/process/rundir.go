@@ -118,7 +118,8 @@ func (d *RunDir) abandon() {
 // File is the path of a file in the folder.
 func (d *RunDir) File(name string) string { return filepath.Join(d.Path, name) }
 
-// Mark is in the environment of what a shell runs for the lab: the shell dies with this process, what it has started may not, and is found by the mark.
+// Mark is in the environment of what a shell runs for the lab. The shell dies with this process, but what it has
+// started may not, and is found by the mark.
 func (d *RunDir) Mark() []string { return []string{LabVariable + "=" + d.Path} }
 
 // Processes are all that the folder has had, in order.

@@ -150,7 +150,7 @@ func Build(ctx context.Context, o BuildOptions) (_ *Binaries, err error) {
 		}
 	}
 
-	// The manifest goes last: whoever reads the folder before sees programs without a stamp and waits for the lock.
+	// The manifest goes last: a reader that comes before sees programs without a stamp and waits for the lock.
 	for _, c := range missing {
 		if err := os.Rename(filepath.Join(work, "bin", binaryName(c)), filepath.Join(dir, binaryName(c))); err != nil {
 			return nil, err

@@ -110,8 +110,8 @@ func writeManifest(dir string, m manifest, components []Component) error {
 	return wholefile.Write(filepath.Join(dir, manifestFile), append(b, '\n'), 0o644) // others may be reading it
 }
 
-// readManifest returns the manifest of a folder of the cache: errNotCached if there is none, a *corruptError
-// if it cannot be understood or belongs to something else.
+// readManifest returns the manifest of a folder of the cache. The error is errNotCached if there is none. It is a
+// *corruptError if it cannot be understood or belongs to something else.
 func readManifest(dir string, v Version) (*manifest, error) {
 	b, err := os.ReadFile(filepath.Join(dir, manifestFile))
 	switch {

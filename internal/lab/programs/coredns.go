@@ -21,8 +21,8 @@ const (
 	coreDNSVersion = "v1.14.6"
 )
 
-// coreDNSMain is the program that makes a server of CoreDNS' module, with the plugins of coreFile only: a whole CoreDNS has
-// the clients of three clouds in it, which nobody here wants to wait for.
+// coreDNSMain is the program that makes a server of CoreDNS' module, with the plugins of coreFile only. A whole CoreDNS
+// has the clients of three clouds in it, which take long to build.
 const coreDNSMain = `package main
 
 import (
@@ -37,8 +37,9 @@ func main() { coremain.Run() }
 // coreDNSGoMod is the go.mod of its own module: CoreDNS asks for other versions of Kubernetes' clients than the release that is tested.
 const coreDNSGoMod = "module " + buildModule + "\n\ngo 1.26.0\n\nrequire " + coreDNSModule + " " + coreDNSVersion + "\n"
 
-// CoreFile is the configuration of CoreDNS. Of the one that kubeadm writes (cmd/kubeadm/app/phases/addons/dns/manifests.go) it leaves out what has nothing
-// to do with the names of Services, which that one does not cache either.
+// CoreFile is the configuration of CoreDNS. It follows the one that kubeadm writes
+// (cmd/kubeadm/app/phases/addons/dns/manifests.go). It leaves out what has nothing to do with the names of Services,
+// which that one does not cache either.
 func CoreFile(kubeconfig string) string {
 	return fmt.Sprintf(`.:%d {
     errors

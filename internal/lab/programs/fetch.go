@@ -34,8 +34,8 @@ type FetchOptions struct {
 	Sources Sources
 	// Sums are the checksums of all files, by their paths at the source or their names; none means to ask the source for them.
 	Sums download.Sums
-	// Say is told a line of what takes longer than usual, Progress how many bytes are there of how many (0 while that is not known). They are never called
-	// concurrently, and may be nil.
+	// Say is told a line of what takes longer than usual. Progress is told how many bytes are there of how many (0
+	// while that is not known). They are never called concurrently, and may be nil.
 	Say      func(line string)
 	Progress func(done, total int64)
 }
@@ -52,9 +52,10 @@ type Fetched struct {
 // partsFolder, in a folder of the cache, holds downloads until all of them are there.
 const partsFolder = ".fetch"
 
-// Fetch downloads the released programs of a Kubernetes version into the cache, where New and Up find them, unless the cache holds them unharmed. Each
-// is verified by its checksum, and none is put there before all are. What has come when Fetch fails is kept, and the next call continues; but of a
-// source that a checksum does not fit nothing is kept. Processes that fetch or build the same version wait for each other.
+// Fetch downloads the released programs of a Kubernetes version into the cache, where New and Up find them, unless the
+// cache holds them unharmed. Each is verified by its checksum, and none is put there before all are. What has come when
+// Fetch fails is kept, and the next call continues. Nothing is kept of a source that a checksum does not fit. Processes
+// that fetch or build the same version wait for each other.
 func Fetch(ctx context.Context, o FetchOptions) (_ *Fetched, err error) {
 	v, err := ParseVersion(o.Version)
 	if err != nil {
@@ -325,7 +326,7 @@ func (f *fetch) install(ctx context.Context, m *manifest, keep []Component, all 
 	if m.Fetched == nil {
 		m.Fetched = map[Component]string{}
 	}
-	// The manifest goes last: whoever reads the folder before sees programs without a stamp and waits for the lock.
+	// The manifest goes last: a reader that comes before sees programs without a stamp and waits for the lock.
 	for _, p := range all {
 		if err := os.Rename(programs[p.component], filepath.Join(f.dir, binaryName(p.component))); err != nil {
 			return nil, err

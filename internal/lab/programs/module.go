@@ -82,9 +82,10 @@ func etcdVersion(m *modfile.File) (string, error) {
 	return client, nil // the modules of etcd are released together
 }
 
-// generateModule writes the go.mod of the temporary module from Kubernetes' own go.mod (its content is given):
-// the same go and godebug lines, the same requirements, and the published version of each staging module. Those that are missing, of which no version
-// was published, are replaced by folders without packages: a release can be built as long as no program imports them.
+// generateModule writes the go.mod of the temporary module from the content of Kubernetes' own go.mod. It has the same
+// go and godebug lines, the same requirements, and the published version of each staging module. Folders without
+// packages replace those that are missing because no version was published. So a release can be built as long as no
+// program imports them.
 func generateModule(kubernetesGoMod []byte, v Version, missing []string) ([]byte, error) {
 	upstream, err := modfile.Parse(kubernetesModule+"@"+v.String()+"/go.mod", kubernetesGoMod, nil)
 	if err != nil {

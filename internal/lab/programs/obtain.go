@@ -26,8 +26,8 @@ func CachedOrBuilt(ctx context.Context, o BuildOptions) (*Binaries, error) {
 	return Build(ctx, o)
 }
 
-// InFolder takes the programs from a folder that the user names and checks that they run and are of the version
-// that is asked for, if one is.
+// InFolder takes the programs from a folder that the user names. It checks that they run and, if a version is asked
+// for, that they are of it.
 func InFolder(ctx context.Context, dir, want string, components []Component, servers ServerOptions) (Version, *Binaries, error) {
 	dir, err := filepath.Abs(dir)
 	if err != nil {

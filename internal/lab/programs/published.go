@@ -80,8 +80,8 @@ func published(s Sources, v Version, etcd, arch string) []publication {
 	)
 }
 
-// etcdOfMinor is the version of etcd's server that the go.mod of Kubernetes 1.28, 1.29 … requires, in the patch release of SupportedVersions where there is
-// one: a build takes the same.
+// etcdOfMinor is the version of etcd's server that the go.mod of Kubernetes 1.28, 1.29 … requires. It is that of the
+// patch release of SupportedVersions where there is one: a build takes the same.
 var etcdOfMinor = []string{"v3.5.9", "v3.5.10", "v3.5.10", "v3.5.13", "v3.5.16", "v3.5.21", "v3.6.4", "v3.6.5", "v3.6.8", "v3.7.0"}
 
 // etcdFor is the version of etcd that is fetched for a release of Kubernetes.

@@ -10,8 +10,8 @@ import (
 
 // ServerOptions replace what a lab stores in and serves the API with, and change how it is called. Commands are run by a shell.
 type ServerOptions struct {
-	// EtcdCommand, if set, runs instead of etcd. {endpoint} and {data} in it stand for the URL where it must listen, of a Unix socket or of
-	// HTTP on loopback, and for an empty folder of its own.
+	// EtcdCommand, if set, runs instead of etcd. {endpoint} in it stands for the URL where it must listen, of a Unix
+	// socket or of HTTP on loopback. {data} stands for an empty folder of its own.
 	EtcdCommand string
 	// APIServerCommand, if set, runs instead of kube-apiserver. It is given the flags of kube-apiserver after its own words, and must
 	// answer --version as kube-apiserver does.

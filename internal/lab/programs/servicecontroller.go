@@ -11,8 +11,8 @@ import (
 // components of a release it is no program there.
 const ServiceController Component = "service-controller"
 
-// serviceControllerMain is that program. Its cloud has no machines: a load balancer is an entry of a file, which says by which nodes and node ports its
-// addresses are reached. The lab reads it when it sends (balancedBy).
+// serviceControllerMain is that program. Its cloud has no machines. A load balancer is an entry of a file, which says
+// by which nodes and node ports its addresses are reached. The lab reads it when it sends (balancedBy).
 const serviceControllerMain = `package main
 
 import (
@@ -121,7 +121,7 @@ func (b *balancer) status() *v1.LoadBalancerStatus {
 	return s
 }
 
-// write replaces the file at once, for whoever reads it meanwhile.
+// write replaces the file at once, because others read it meanwhile.
 func (c *cloud) write() error {
 	all := []*balancer{}
 	for _, b := range c.balancers {

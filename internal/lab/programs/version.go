@@ -46,8 +46,8 @@ func (v Version) staging() string { return fmt.Sprintf("v0.%d.%d", v.Minor, v.Pa
 // ServiceCIDRAPI reports whether networking.k8s.io/v1 serves ServiceCIDR and IPAddress objects by default (KEP-1880).
 func (v Version) ServiceCIDRAPI() bool { return v.Minor >= 33 }
 
-// LargeRanges reports whether a range of more than 2^20 addresses may be given to kube-apiserver: until v1.34
-// it keeps a bitmap of the range in etcd beside the IPAddress objects (feature gate DisableAllocatorDualWrite).
+// LargeRanges reports whether kube-apiserver may be given a range of more than 2^20 addresses. Until v1.34 it keeps a
+// bitmap of the range in etcd beside the IPAddress objects (feature gate DisableAllocatorDualWrite).
 func (v Version) LargeRanges() bool { return v.Minor >= 34 }
 
 // stamps are the linker flags that make the binaries report their version. Without them they report a
@@ -69,6 +69,6 @@ func (v Version) stamps() string {
 	return b.String()
 }
 
-// ServesServicesOnly reports whether API servers of this version start sooner that way: those of 1.37 do, while a run on 1.31 took half as long again; the
-// versions between were not tried.
+// ServesServicesOnly reports whether API servers of this version start sooner that way. Those of 1.37 do, while a run
+// on 1.31 took half as long again. The versions between were not tried.
 func (v Version) ServesServicesOnly() bool { return v.Minor >= 37 }

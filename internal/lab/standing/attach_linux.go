@@ -19,8 +19,9 @@ import (
 	"github.com/service-conformance/conformance/internal/lab/process"
 )
 
-// Enter runs this program anew, with the same arguments, in the network of the lab that is up under a name, and returns its exit code. That process dies with this one, and
-// with the lab. Signals that come are passed on to it. dir and name are those of UpOptions.
+// Enter runs this program anew, with the same arguments, in the network of the lab that is up under a name. It returns
+// the exit code. That process dies with this one, and with the lab. Signals that come are passed on to it. dir and name
+// are those of UpOptions.
 func Enter(dir, name string, signals <-chan os.Signal) (code int, err error) {
 	r, err := attachable(dir, name)
 	if err != nil {
@@ -89,8 +90,8 @@ func Attach(ctx context.Context) (*Attached, error) {
 // Close implements candidate.Candidate: the lab goes on.
 func (a *Attached) Close(context.Context) error { return a.session.Close() }
 
-// RestartProxy ends the proxy of a node of the lab that is up under a name, starts it anew as it was configured, and waits until it serves. Its rules stay meanwhile. dir and
-// name are those of UpOptions.
+// RestartProxy ends the proxy of a node of the lab that is up under a name. It starts the proxy anew as it was
+// configured, and waits until it serves. Its rules stay meanwhile. dir and name are those of UpOptions.
 func RestartProxy(ctx context.Context, dir, name, node string) error {
 	r, err := Status(dir, name)
 	switch {

@@ -53,7 +53,8 @@ func startControl(l *lab.Lab) error {
 	return nil
 }
 
-// programEnded tells of a program that has ended by itself: the log of the lab, those who ask for its state, and the runs that judge it.
+// programEnded tells of a program that has ended by itself. It tells the log of the lab, the clients that ask for its
+// state, and the runs that judge it.
 func (c *control) programEnded(l lab.Log) {
 	text := fmt.Sprintf("%s: %v", l.File, l.Died)
 	fmt.Fprintln(os.Stderr, text)

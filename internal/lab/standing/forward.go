@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// forward accepts connections and passes each on to a TCP address, until the listener is closed. A listener belongs to the network namespace in which it was
-// opened, wherever it is used: so it is the way into the namespaces of a lab.
+// forward accepts connections and passes each on to a TCP address, until the listener is closed. A listener belongs to
+// the network namespace in which it was opened, wherever it is used. So it is the way into the namespaces of a lab.
 func forward(l *net.TCPListener, to string) {
 	for {
 		c, err := l.AcceptTCP()

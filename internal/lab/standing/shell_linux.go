@@ -18,8 +18,9 @@ import (
 	"github.com/service-conformance/conformance/internal/lab/process"
 )
 
-// Shell runs a command in a place of the lab that Up has started, with the streams of this process, and returns its exit code (128 and the number of the
-// signal that ended it). The command sees that place's network, and the mounts and the users of the lab: an ordinary user is root there.
+// Shell runs a command in a place of the lab that Up has started, with the streams of this process. It returns the exit
+// code, which is 128 and the number of the signal that ended it. The command sees that place's network, and the mounts
+// and the users of the lab: an ordinary user is root there.
 func Shell(o ShellOptions) (code int, err error) {
 	r, err := Status(o.StateDir, o.Name)
 	switch {
@@ -95,8 +96,8 @@ func lookPath(name, path string) (string, error) {
 	return "", fmt.Errorf("there is no program %s on the PATH of the lab, %s", name, path)
 }
 
-// startInside starts a program in namespaces. A process with several threads, as those of Go are, may not enter a user namespace; its child can
-// between fork and exec, where it has one thread.
+// startInside starts a program in namespaces. A process with several threads, as those of Go are, may not enter a user
+// namespace. Its child can between fork and exec, where it has one thread.
 func startInside(namespaces []*os.File, program string, argv, env []string) (*os.Process, error) {
 	f := insider{flags: uintptr(unix.SIGCHLD)}
 	for i, ns := range namespaces {

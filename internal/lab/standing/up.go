@@ -249,7 +249,7 @@ func startDetached(ctx context.Context, at state, kubeconfig string, v programs.
 	if run.Kubeconfig == "" {
 		run.Kubeconfig = d.File("kubeconfig")
 	}
-	// The kubeconfig goes last: whoever waits for it finds everything else done.
+	// The kubeconfig goes last: a program that waits for it finds everything else done.
 	if err := at.write(run); err != nil {
 		return nil, err
 	}

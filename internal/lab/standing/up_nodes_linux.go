@@ -26,8 +26,9 @@ import (
 	"github.com/service-conformance/conformance/internal/lab/programs"
 )
 
-// A lab with nodes that stays is a process of this program in namespaces of its own, which runs everything and ends with nothing but a signal. Up
-// starts it, with a listener of the machine's own network namespace, by which the API server is reached from outside.
+// A lab with nodes that stays is a process of this program in namespaces of its own. It runs everything, and ends with
+// nothing but a signal. Up starts it, with a listener of the machine's own network namespace, by which the API server
+// is reached from outside.
 
 // stayJob is what the process that stays reads first.
 type stayJob struct {
@@ -244,7 +245,8 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *lab.Lab, error
 	return &stayAnswer{Running: run, Access: access}, l, logTo(l.Dir.File("lab.log"))
 }
 
-// ownNetwork is the network namespace of this process, while its threads are all in it, as a place that others can enter for as long as it runs.
+// ownNetwork is the network namespace of this process, while its threads are all in it. It is a place that others can
+// enter for as long as it runs.
 func ownNetwork() (*dataplane.Place, error) {
 	fd, err := unix.Open("/proc/self/ns/net", unix.O_RDONLY|unix.O_CLOEXEC, 0) // it stays open
 	if err != nil {
@@ -254,7 +256,7 @@ func ownNetwork() (*dataplane.Place, error) {
 	return &dataplane.Place{Name: "the lab", Descriptor: fd, Inode: inode}, err
 }
 
-// logTo makes a file of what this process says to whoever has started it, who does not stay.
+// logTo makes a file of what this process says, because the process that started it does not stay.
 func logTo(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {

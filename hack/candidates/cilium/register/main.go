@@ -1,6 +1,7 @@
 //go:build linux
 
-// Command register tells a Cilium agent about a pod of its node, as the CNI plugin of Cilium does, and waits until the pod is served.
+// Command register tells a Cilium agent about a pod of its node, as the CNI plugin of Cilium does. It waits until the
+// pod is served.
 //
 //	register add|remove SOCKET INTERFACE
 //
