@@ -40,8 +40,8 @@ type trial struct {
 }
 
 // FindAdmission asks a candidate what its admission does to Services, by dry runs in a namespace of its own, which it
-// removes. Call it before a run. Otherwise an API server that adds what it should not would pass for one with such an
-// admission. That is why the run prints what it found.
+// removes. Call it before a run. An API server that adds what it should not looks like one with such an
+// admission. So the run prints what it found.
 //
 // accepted are the features whose Services the API server takes, of those that were tried.
 func FindAdmission(ctx context.Context, c candidate.Candidate, traffic bool) (found *candidate.Admission, accepted []string, err error) {

@@ -12,7 +12,7 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// PodsLive ends the check as unknown if a pod that it started has ended without it. A kubelet ends pods early if it is
+// PodsLive ends the check as unknown if one of its pods has ended, and not by the check. A kubelet ends pods early if it is
 // short of memory, or if its container runtime does not answer in time. What is seen then says nothing of the
 // candidate. It looks only where there are kubelets.
 func (n *Network) PodsLive(ctx context.Context) {
