@@ -259,11 +259,11 @@ func (r *plan) judge(ctx context.Context, p *place) error {
 		ending.mayLeave(p.leaves)
 	}
 	r.Beside = p.shared
-	err = runner.Run(judging, runner.Options{Selection: r.Selection, Candidate: c, RunID: id, Parallel: r.workers(r.out, r.checks, p.workers), Outlives: p.outlives, SecondAttempt: true, Seed: r.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
+	err = runner.Run(judging, runner.Options{Selection: r.Selection, Candidate: c, RunID: id, Parallel: r.workers(r.out, r.checks, p.workers), Outlives: p.outlives, SecondAttempt: len(what.Faults) == 0, Seed: r.seed, Version: check.BuildVersion(), Sink: func(e check.Event) {
 		progress.Event(e)
 		var text strings.Builder
 		if e.Postponed != "" {
-			log.Postpone(&text, e.Check, e.Postponed)
+			log.Postpone(&text, e.DisplayName(), e.Postponed)
 			progress.Println(text.String())
 		}
 		if e.Result == nil {

@@ -69,14 +69,14 @@ var reporting bool
 
 // running is the state of the check that runs in this process; Ginkgo runs one at a time.
 type running struct {
-	result   Result
-	unknown  string // set when the environment failed
-	passing  bool   // it may be in order a while later
-	ctx      context.Context
-	deciding []spec.ID // what the demands that are being made are about, see Deciding
-	met      []spec.ID // what demands were about that have been met
-	cp       *ControlPlane
-	declared *Declaration
+	result    Result
+	unknown   string // set when the environment failed
+	transient bool   // what set unknown may pass
+	ctx       context.Context
+	deciding  []spec.ID // what the demands that are being made are about, see Deciding
+	met       []spec.ID // what demands were about that have been met
+	cp        *ControlPlane
+	declared  *Declaration
 	// unmetUses are the features that the unmet cases of a demand use, one list for each kind of case.
 	unmetUses [][]string
 	// seen are the cases of an unmet demand.
@@ -262,7 +262,7 @@ func Must(err error) {
 		return
 	}
 	if current != nil && transient(err) {
-		current.passing = true
+		current.transient = true
 	}
 	Abort("%v", err)
 }
@@ -314,14 +314,14 @@ func judge(report ginkgo.SpecReport) {
 		r.Verdict, r.Reason = Unknown, current.unknown
 	case report.State == types.SpecStateTimedout || errors.Is(context.Cause(current.ctx), errTimedOut): // what it says after that, it saw too late
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("timed out after %s", current.declared.Timeout)
-		current.passing = true
+		current.transient = true
 	case report.State == types.SpecStatePanicked:
 		r.Verdict, r.Reason = Unknown, fmt.Sprintf("the check itself panicked: %s (%s)", report.Failure.ForwardedPanic, location(report.Failure.Location))
 	case report.Failure.FailureNodeType != types.NodeTypeIt:
 		r.Verdict, r.Reason = Unknown, "cleaning up failed: "+plainMessage(report.Failure.Message)
 	case current.shortOfMemory != "":
 		r.Verdict, r.Reason = Unknown, current.shortOfMemory
-		current.passing = true
+		current.transient = true
 		r.Evidence = append(r.Evidence, Evidence{Name: "not met", Value: plainMessage(report.Failure.Message)})
 	default:
 		r.Verdict = NonConformant
@@ -346,7 +346,7 @@ func judge(report ginkgo.SpecReport) {
 	if setup.Requests > 0 && current.cp != nil {
 		r.Requests = current.cp.journal.commands()
 	}
-	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r, Transient: r.Verdict == Unknown && r.Reason != Interrupted && current.passing})
+	emit(Event{Check: r.Check, ServiceCIDR: r.ServiceCIDR, Time: time.Now(), Result: r, Transient: r.Verdict == Unknown && r.Reason != Interrupted && current.transient})
 	current = nil
 }
 

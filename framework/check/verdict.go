@@ -125,6 +125,14 @@ type Event struct {
 	Postponed string `json:"postponed,omitempty"`
 }
 
+// DisplayName is the name of the check and, if it has one, its range.
+func (e Event) DisplayName() string {
+	if e.ServiceCIDR == "" {
+		return e.Check
+	}
+	return e.Check + " [" + e.ServiceCIDR + "]"
+}
+
 // Sink receives the events of a run. It is called from one goroutine at a time.
 type Sink func(Event)
 

@@ -45,9 +45,9 @@ func (l *Log) Write(w io.Writer, c *CheckVerdict) {
 	}
 }
 
-// Postpone writes that a check is unknown so far and runs once more, for this reason.
+// Postpone writes that a check is unknown so far, for this reason. It runs once more at the end of the run.
 func (l *Log) Postpone(w io.Writer, name, reason string) {
-	fmt.Fprintf(w, "%srepeated at the end%s  %s\n%s", l.Palette.Yellow, l.Palette.Reset, name, indented(oneLine("unknown so far: "+reason)))
+	fmt.Fprintf(w, "%spostponed%s  %s\n%s", l.Palette.Yellow, l.Palette.Reset, name, indented(oneLine("unknown so far: "+reason)))
 }
 
 // kindOf is what reasons have in common that differ by numbers and by names of pods only.

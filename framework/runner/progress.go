@@ -60,10 +60,7 @@ func NewProgress(out io.Writer, terminal bool, total int) *Progress {
 func (p *Progress) Event(e check.Event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	key := e.Check
-	if e.ServiceCIDR != "" {
-		key += " [" + e.ServiceCIDR + "]"
-	}
+	key := e.DisplayName()
 	if e.Postponed != "" {
 		delete(p.running, key)
 		return
