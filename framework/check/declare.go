@@ -147,6 +147,8 @@ func Long() Option { return func(d *Declaration) { d.long = true } }
 func Timeout(t time.Duration) Option { return func(d *Declaration) { d.Timeout = t } }
 
 var (
+	// inTurn are the runs of this process, one after another. setup is that of the one whose checks run, or are being declared.
+	inTurn       = make([]Setup, 1)
 	setup        = Setup{}
 	declarations []Declaration
 )
@@ -208,6 +210,15 @@ func It(id spec.ID, text string, args ...any) {
 	}
 	declarations = append(declarations, d)
 	declared := &declarations[len(declarations)-1]
+	for i := range inTurn {
+		setup = inTurn[i]
+		d.declare(i, body, declared)
+	}
+	setup = inTurn[0]
+}
+
+// declare makes the specs of the check that the run of this turn selects. It notes in declared what becomes of it there.
+func (d Declaration) declare(turn int, body any, declared *Declaration) {
 	if setup.Select != nil && !setup.Select(d) {
 		return
 	}
@@ -224,27 +235,30 @@ func It(id spec.ID, text string, args ...any) {
 	if len(cidrs) == 0 {
 		cidrs = []string{""}
 	}
+	if setup.SelectRange != nil {
+		cidrs = slices.DeleteFunc(slices.Clone(cidrs), func(c string) bool { return !setup.SelectRange(d, c) })
+	}
 	labels := ginkgo.Label(d.Suite)
 	for _, id := range d.Requirements {
 		labels = append(labels, string(id))
 	}
-	declared.Runs = len(cidrs)
+	declared.Runs += len(cidrs)
 	for _, cidr := range cidrs {
-		full := d.Name
-		if cidr != "" {
-			full += " [" + cidr + "]"
-		}
+		full := DisplayName(d.Name, cidr)
 		decorators := []any{labels, ginkgo.NodeTimeout(leaseTimeout + d.Timeout)}
 		if d.alone {
 			decorators = append(decorators, ginkgo.Serial)
 		}
 		switch {
+		case len(inTurn) > 1:
+			decorators = append(decorators, ginkgo.SpecPriority(-turn))
 		case d.Traffic && slices.Contains(setup.ExpectedToFail, d.Name):
 			decorators = append(decorators, ginkgo.SpecPriority(2))
 		case d.long:
 			decorators = append(decorators, ginkgo.SpecPriority(1))
 		}
 		ginkgo.It(full, append(decorators, func(ctx ginkgo.SpecContext) {
+			setup = inTurn[turn]
 			run(ctx, &d, cidr, body)
 		})...)
 	}

@@ -30,13 +30,22 @@ func Run(t ginkgo.GinkgoTestingT, s Setup) bool {
 
 // RunConfigured is Run with Ginkgo's own configuration.
 func RunConfigured(t ginkgo.GinkgoTestingT, s Setup, suite types.SuiteConfig, reporter types.ReporterConfig) bool {
+	return RunInTurn(t, []Setup{s}, suite, reporter)
+}
+
+// RunInTurn is RunConfigured for several runs in one process, one after another. Ginkgo runs its tree once, so a check is in
+// it once for each run that selects it. The checks of a run have no order among them.
+func RunInTurn(t ginkgo.GinkgoTestingT, runs []Setup, suite types.SuiteConfig, reporter types.ReporterConfig) bool {
 	if hasRun {
 		fmt.Fprintln(os.Stderr, "conformance:", ErrRunTwice)
 		t.Fail()
 		return false
 	}
 	hasRun = true
-	Configure(s)
+	configure(runs)
+	if len(runs) > 1 {
+		suite.RandomizeAllSpecs = true // so that Ginkgo orders checks by their priority, and not by their container
+	}
 	gomega.RegisterFailHandler(ginkgo.Fail)
 	return ginkgo.RunSpecs(t, "service conformance", suite, reporter)
 }
@@ -50,14 +59,20 @@ var hasRun bool
 func HasRun() bool { return hasRun }
 
 // Configure sets what Run takes as its Setup, for programs that call ginkgo.RunSpecs themselves.
-func Configure(s Setup) {
-	if s.RunID == "" {
-		s.RunID = strings.ToLower(rand.Text()[:6])
+func Configure(s Setup) { configure([]Setup{s}) }
+
+func configure(runs []Setup) {
+	inTurn = slices.Clone(runs)
+	for i := range inTurn {
+		s := &inTurn[i]
+		if s.RunID == "" {
+			s.RunID = strings.ToLower(rand.Text()[:6])
+		}
+		if s.Candidate != nil {
+			s.admission = s.Candidate.Describe().Admission
+		}
 	}
-	if s.Candidate != nil {
-		s.admission = s.Candidate.Describe().Admission
-	}
-	setup, declarations = s, nil
+	setup, declarations = inTurn[0], nil
 	if !reporting {
 		reporting = true
 		ginkgo.ReportAfterEach(judge)
@@ -398,16 +413,17 @@ func Converge(ctx context.Context, what string, within time.Duration, demand fun
 func converge(ctx context.Context, what string, within time.Duration, more func() time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
 	within = bounded(patiently(within))
-	bound, polling := within, patiently(pollInterval)
+	bound, left, polling := within, within, patiently(pollInterval)
 	if onVirtualClock() { // nothing happens by itself there: a demand that waits lets time pass
-		bound, polling = min(within, virtualBound), virtualPolling
+		bound, left, polling = min(within, virtualBound), min(within, eagerFor), virtualPolling
 	}
 	watch := startStopwatch()
 	defer watch.stop()
 	var unmet string
 	givenUp, meter := readsGivenUp.Load(), meterMemory()
 	g := gomega.NewGomega(func(message string, _ ...int) { unmet = message })
-	for left := bound; !g.Eventually(ctx, demand).WithTimeout(left).WithPolling(polling).Should(gomega.Succeed(), "%s within %s", what, within); {
+	for !g.Eventually(ctx, demand).WithTimeout(left).WithPolling(polling).Should(gomega.Succeed(), "%s within %s", what, within) {
+		polling = max(polling, reluctantPolling)
 		if left = bound - watch.elapsed(); left <= 0 || ctx.Err() != nil {
 			if n := readsGivenUp.Load() - givenUp; n > 0 {
 				Abort("reads that the API server gave up meanwhile: %d; %s", n, plainMessage(unmet))
@@ -435,6 +451,9 @@ const pollInterval = 20 * time.Millisecond
 const (
 	virtualBound   = 2 * time.Second
 	virtualPolling = 200 * time.Microsecond
+	// Nearly all that comes to hold there holds within eagerFor. What does not leaves the processors to others.
+	eagerFor         = 100 * time.Millisecond
+	reluctantPolling = 5 * time.Millisecond
 )
 
 // patiently is a bound on the time that a candidate may take, for this one.

@@ -126,11 +126,14 @@ type Event struct {
 }
 
 // DisplayName is the name of the check and, if it has one, its range.
-func (e Event) DisplayName() string {
-	if e.ServiceCIDR == "" {
-		return e.Check
+func (e Event) DisplayName() string { return DisplayName(e.Check, e.ServiceCIDR) }
+
+// DisplayName is the name of a check and, if it has one, its range.
+func DisplayName(check, serviceCIDR string) string {
+	if serviceCIDR == "" {
+		return check
 	}
-	return e.Check + " [" + e.ServiceCIDR + "]"
+	return check + " [" + serviceCIDR + "]"
 }
 
 // Sink receives the events of a run. It is called from one goroutine at a time.
@@ -151,6 +154,8 @@ type Setup struct {
 	Slow bool
 	// Select decides which checks run; nil selects all.
 	Select func(Declaration) bool
+	// SelectRange decides on which of its ranges a selected check runs, "" being that of a check without; nil selects all.
+	SelectRange func(d Declaration, serviceCIDR string) bool
 	// Again are names of checks that run a second time; only these run. nil is the first attempt of all.
 	Again []string
 	// ExpectedToFail are names of checks. Those of them that send traffic begin before all others, with what stands in

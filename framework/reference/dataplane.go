@@ -17,7 +17,7 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// DataPlane implements candidate.Candidate. All leases share one world; each has a clock of its own.
+// DataPlane implements candidate.Candidate. All leases share one world, but for Options.Apart; each has a clock of its own.
 func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest) (candidate.DataPlane, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -27,7 +27,7 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 	if r.closed {
 		return nil, errors.New("the reference is closed")
 	}
-	if r.world == nil {
+	if r.world == nil || r.options.Apart {
 		server, err := r.startLocked(apiserver.Options{
 			ServiceCIDRs: r.serviceCIDRs(), NodePorts: spec.DefaultNodePorts, Faults: r.options.Faults, Absent: r.options.Absent, Token: r.token, Version: r.options.Version, Seed: r.options.Seed, Controllers: true,
 		})
@@ -38,8 +38,13 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 			return nil, err
 		}
 	}
+	release := func() {}
+	if r.options.Apart {
+		server := r.world.server
+		release = func() { r.stop(server) }
+	}
 	d := &dataPlane{
-		controlPlane: &controlPlane{server: r.world.server, cidrs: r.serviceCIDRs(), ports: spec.DefaultNodePorts, release: func() {}},
+		controlPlane: &controlPlane{server: r.world.server, cidrs: r.serviceCIDRs(), ports: spec.DefaultNodePorts, release: release},
 		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{},
 	}
 	d.addresses = d.world.external.Take()
@@ -78,6 +83,7 @@ func (d *dataPlane) ExternalAddresses() []netip.Addr { return d.addresses }
 // Release implements candidate.ControlPlane.
 func (d *dataPlane) Release() {
 	d.once.Do(func() {
+		defer d.controlPlane.Release()
 		w := d.world
 		w.mu.Lock()
 		defer w.mu.Unlock()

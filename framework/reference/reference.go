@@ -34,6 +34,8 @@ type Options struct {
 	Version string
 	// NewAllocator replaces the allocator of the ranges; nil is the reference's own.
 	NewAllocator func(netip.Prefix) (allocator.Allocator, error)
+	// Apart gives every lease a control plane, or a cluster, of its own. What one check leaves then changes no other one.
+	Apart bool
 	// Seed makes the choices of dynamic allocation reproducible; 0 seeds them at random.
 	Seed uint64
 }
@@ -130,7 +132,8 @@ func (r *Reference) Describe() candidate.Description {
 }
 
 // ControlPlane implements candidate.Candidate. Every range is offered. Leases that are not exclusive share a server per
-// distinct request; an exclusive one gets a server of its own, which ends with the lease. It never blocks.
+// distinct request; an exclusive one gets a server of its own, which ends with the lease. So does every lease
+// of Options.Apart. It never blocks.
 func (r *Reference) ControlPlane(ctx context.Context, request candidate.Request) (candidate.ControlPlane, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -161,7 +164,7 @@ func (r *Reference) ControlPlane(ctx context.Context, request candidate.Request)
 	if r.closed {
 		return nil, errors.New("the reference is closed")
 	}
-	if request.Exclusive {
+	if request.Exclusive || r.options.Apart {
 		server, err := r.startLocked(options)
 		if err != nil {
 			return nil, err

@@ -230,10 +230,7 @@ func (r *Report) asAWhole() junitSuite {
 
 // DisplayName is the check's name with its range.
 func (c *CheckVerdict) DisplayName() string {
-	if c.ServiceCIDR == "" {
-		return c.Check
-	}
-	return c.Check + " [" + c.ServiceCIDR + "]"
+	return check.DisplayName(c.Check, c.ServiceCIDR)
 }
 
 func seconds(s float64) string { return fmt.Sprintf("%.3f", s) }

@@ -1,13 +1,13 @@
 package selftest
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/reference/absent"
+	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -30,16 +30,42 @@ type Ablation struct {
 	Problem string   `json:"problem,omitempty"`
 }
 
-// ablate judges the reference without one feature, which is not claimed, and then is.
-func ablate(ctx context.Context, p program, without string) Ablation {
+// ablationJobs judge the reference without one feature, which is not claimed and, where it can be, is claimed all the same.
+func (s *session) ablationJobs(card *Card, without string) []*weighed {
 	a := Ablation{Without: without}
 	feature := strings.TrimPrefix(without, "proxy:")
-	unclaimed, err := p.judge(ctx, "without-"+without, "--without", without)
-	if err != nil {
-		a.Problem = err.Error()
-		return a
+	left := 1
+	ended := func(look func(*report.Report)) func(*finding) {
+		return func(f *finding) {
+			if f.problem != "" {
+				a.Problem = f.problem
+			} else {
+				look(f.report())
+			}
+			if left--; left == 0 {
+				a.judge(absent.Claimable(feature))
+				card.Ablations = append(card.Ablations, a)
+				fmt.Fprintln(s.Out, a.line())
+			}
+		}
 	}
-	for _, c := range unclaimed.Checks {
+	jobs := []*weighed{{
+		job:   job{Label: "without " + without, Without: []string{without}, Features: spec.Default().FeaturesWithout(feature)},
+		ended: ended(a.unclaimed),
+	}}
+	if absent.Claimable(feature) {
+		left++
+		jobs = append(jobs, &weighed{job: job{Label: "without " + without + ", which is claimed", Without: []string{without}}, ended: ended(func(r *report.Report) { a.claimed(r, feature) })})
+	}
+	for _, j := range jobs {
+		s.weigh(j)
+	}
+	return jobs
+}
+
+// unclaimed enters what was found where the feature was not claimed.
+func (a *Ablation) unclaimed(r *report.Report) {
+	for _, c := range r.Checks {
 		switch c.Verdict {
 		case check.Conformant:
 		case check.NotApplicable:
@@ -48,17 +74,11 @@ func ablate(ctx context.Context, p program, without string) Ablation {
 			a.Unclaimed = append(a.Unclaimed, c.DisplayName())
 		}
 	}
-	if !absent.Claimable(feature) {
-		a.judge(false)
-		return a
-	}
-	all := strings.Join(spec.Default().FeaturesWithout(), ",")
-	claimed, err := p.judge(ctx, "claimed-"+without, "--without", without, "--feature", all)
-	if err != nil {
-		a.Problem = err.Error()
-		return a
-	}
-	for _, c := range claimed.Checks {
+}
+
+// claimed enters what was found where the feature was claimed.
+func (a *Ablation) claimed(r *report.Report, feature string) {
+	for _, c := range r.Checks {
 		own := slices.ContainsFunc(c.Requirements, func(id spec.ID) bool { return spec.Default().Get(id).Feature == feature })
 		switch bad := c.Verdict == check.NonConformant || c.Verdict == check.Unknown; {
 		case (bad || c.Verdict == check.Blocked) && own:
@@ -69,13 +89,12 @@ func ablate(ctx context.Context, p program, without string) Ablation {
 			a.Others = append(a.Others, c.DisplayName())
 		}
 	}
-	a.judge(true)
-	return a
 }
 
 // judge says what is wrong with the checks, if anything.
 func (a *Ablation) judge(claimed bool) {
 	switch {
+	case a.Problem != "":
 	case len(a.Unclaimed) > 0:
 		a.Problem = "not claimed, and red or unknown: " + strings.Join(a.Unclaimed, "; ")
 	case claimed && a.Own == 0:

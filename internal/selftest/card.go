@@ -6,6 +6,7 @@ import (
 	"io"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/report"
@@ -28,13 +29,58 @@ type Card struct {
 	// MedianRed and WorstRed are numbers of red requirements per fault.
 	MedianRed int `json:"medianRed,omitempty"`
 	WorstRed  int `json:"worstRed,omitempty"`
+	// NotTried are the faults and features that an interruption left untried.
+	NotTried []string `json:"notTried,omitempty"`
+	// Runs are those of checks on references with faults, of AllRuns that there are. They differ where each fault was tried against the checks that it can change.
+	Runs    int `json:"runs"`
+	AllRuns int `json:"allRuns"`
+	// Everywhere is the number of faults of which it cannot be told what they can change: they count as reaching every check.
+	Everywhere int `json:"everywhere"`
 
 	all, quick   bool // as in Options
-	seen, checks int  // checks that were seen to fail, of all
+	selected     bool
+	seen, checks int // checks that were seen to fail, of all
+}
+
+// interrupted notes what was not tried.
+func (c *Card) interrupted(o *Options) {
+	tried := map[string]bool{}
+	for i := range c.Faults {
+		tried[c.Faults[i].Name] = true
+	}
+	for i := range c.Ablations {
+		tried["without "+c.Ablations[i].Without] = true
+	}
+	for _, f := range o.Faults {
+		if !tried[f.Name] {
+			c.NotTried = append(c.NotTried, f.Name)
+		}
+	}
+	for _, w := range o.Without {
+		if !tried["without "+w] {
+			c.NotTried = append(c.NotTried, "without "+w)
+		}
+	}
+	c.all = false
+}
+
+// count enters how many runs of checks there were.
+func (c *Card) count(s *session) {
+	c.Runs, c.AllRuns, c.selected = s.runs, len(s.Faults)*len(s.seconds), s.Selected
+	if s.reached == nil {
+		return
+	}
+	for _, f := range s.Faults {
+		if s.reached.everywhere[f] {
+			c.Everywhere++
+		}
+	}
 }
 
 // add sums up the scores. sound is the report of the reference without a fault.
 func (c *Card) add(sound *report.Report) {
+	slices.SortFunc(c.Faults, func(a, b Score) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(c.Ablations, func(a, b Ablation) int { return strings.Compare(a.Without, b.Without) })
 	c.Total, c.NeverFailed = len(c.Faults), []string{}
 	failed := map[string]bool{}
 	red, others := []int{}, 0
@@ -84,7 +130,15 @@ func (c *Card) JSON() ([]byte, error) {
 // Passed reports whether every fault was caught and every feature isolated. If nothing was left out, every check was also seen to fail, and the precision is
 // high enough.
 func (c *Card) Passed() bool {
-	return c.Caught == c.Total && len(c.NeverFailed) == 0 && c.isolated() == len(c.Ablations) && !c.imprecise()
+	return c.Caught == c.Total && len(c.NeverFailed) == 0 && c.isolated() == len(c.Ablations) && !c.imprecise() && len(c.NotTried) == 0 && c.unseen() == 0
+}
+
+// unseen is how many checks faults changed although the recording said that they could not.
+func (c *Card) unseen() (n int) {
+	for i := range c.Faults {
+		n += len(c.Faults[i].Unseen)
+	}
+	return n
 }
 
 func (c *Card) imprecise() bool { return c.all && !c.quick && c.Precision < minPrecision }
@@ -104,6 +158,12 @@ func (c *Card) WriteSummary(out io.Writer, path string) {
 		fmt.Fprintf(out, "never seen to fail  %s\n", name)
 	}
 	fmt.Fprintf(out, "report: %s\n", path)
+	if c.selected {
+		fmt.Fprintf(out, "faults were tried against the checks that they can change: %d of %d runs; %d faults count as reaching every check\n", c.Runs, c.AllRuns, c.Everywhere)
+	}
+	if n := c.unseen(); n > 0 {
+		fmt.Fprintf(out, "%d checks were changed by faults that seemed not to reach them: without --complete, they would not have run\n", n)
+	}
 	if c.Total > 0 && !c.quick {
 		fmt.Fprintf(out, "precision %s; red requirements per fault: median %d, worst %d\n", percent(c.Precision), c.MedianRed, c.WorstRed)
 	}
@@ -116,6 +176,19 @@ func (c *Card) WriteSummary(out io.Writer, path string) {
 	if len(c.Ablations) > 0 {
 		fmt.Fprintf(out, "%d of %d features isolated\n", c.isolated(), len(c.Ablations))
 	}
+	if n := len(c.NotTried); n > 0 {
+		fmt.Fprintf(out, "interrupted: not tried are %d faults and features, %s%s\n", n, strings.Join(c.NotTried[:min(n, shownNotTried)], ", "), more(n-shownNotTried))
+	}
+}
+
+// shownNotTried is how many of them the summary names; the card has all.
+const shownNotTried = 5
+
+func more(n int) string {
+	if n <= 0 {
+		return ""
+	}
+	return fmt.Sprintf(" and %d more, which the report names", n)
 }
 
 func percent(x float64) string { return fmt.Sprintf("%.1f%%", 100*x) }

@@ -22,6 +22,8 @@ type Score struct {
 	Red     []spec.ID `json:"red"`
 	Blocked []spec.ID `json:"blocked,omitempty"`
 	Problem string    `json:"problem,omitempty"`
+	// Unseen are checks that the fault changed although the recording said that it could not; looked for in a complete self-test.
+	Unseen []Unseen `json:"unseen,omitempty"`
 
 	failed map[string]bool // checks, blocked ones included
 }
@@ -65,6 +67,14 @@ func (s *Score) others() []spec.ID {
 
 // line says what became of the fault.
 func (s *Score) line() string {
+	lines := []string{s.verdict()}
+	for i := range s.Unseen {
+		lines = append(lines, s.Unseen[i].line(s.Name))
+	}
+	return strings.Join(lines, "\n")
+}
+
+func (s *Score) verdict() string {
 	if s.Problem != "" {
 		return fmt.Sprintf("NOT CAUGHT  %-44s %s", s.Name, s.Problem)
 	}

@@ -7,25 +7,28 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"sync"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/spec"
-	"github.com/service-conformance/conformance/internal/scratch"
 )
 
 // Options say what is tried.
 type Options struct {
-	// Program is the path of the conformance program, which judges: checks run once per process.
-	Program string
+	// Worker is the command that judges: a program, and arguments that let it call Work.
+	Worker []string
 	// Faults are what the reference is started with, one at a time.
 	Faults []*fault.Fault
 	// Without are the features that the reference is started without, one at a time, as --without names them.
 	Without []string
 	// All says that nothing was left out. A check that never fails, and a low precision, are then findings.
 	All bool
-	// Quick runs only the suites that can catch a fault. It says nothing of precision.
+	// Selected tries each fault against the checks that it can change (fault.Reach). The others find what they find without it.
+	Selected bool
+	// Complete tries each fault against every check, and compares what it changes with what it can change.
+	Complete bool
+	// Quick tries each fault against the checks of the requirements that it breaks. It says nothing of precision.
 	Quick bool
 	// Parallel is how many references are judged at a time; it is at least 1.
 	Parallel int
@@ -43,91 +46,187 @@ func (e *UnsoundError) Error() string {
 	return "the reference without a fault is not conformant: " + strings.Join(e.Failed, "; ")
 }
 
-// Run judges the reference as it is, then with each fault, then without each feature. The error is an *UnsoundError, that of a context that has ended, or tells that the
-// program could not judge. A fault that could not be judged is a problem in the card.
+// Run judges the reference as it is, then with each fault, then without each feature. The error is an *UnsoundError, that of a context that has ended before anything
+// was tried, or tells that the program could not judge. A fault that could not be judged is a problem in the card. If the context ends, the card says what was not tried.
 //
 // The declarations of checks are those of the suites that this process imports.
 func Run(ctx context.Context, o Options) (*Card, error) {
-	check.Preview() // for suitesOf
-	dir, err := scratch.New("selftest")
-	if err != nil {
+	s := &session{Options: o, workers: workers{o.Worker, o.Parallel}, checks: check.Preview()}
+	if err := s.judgeSound(ctx); err != nil {
 		return nil, err
 	}
-	defer dir.Remove()
-	p := program{o.Program, dir.Path}
-	sound, err := p.judge(ctx, "sound")
-	if err != nil {
-		return nil, err
+	card := &Card{all: o.All, quick: o.Quick}
+	var jobs []*weighed
+	for _, x := range o.Faults {
+		jobs = append(jobs, s.faultJob(card, x))
 	}
-	if bad := failed(sound); len(bad) > 0 || sound.Summary.Checks.Unknown > 0 {
-		return nil, &UnsoundError{bad}
+	for _, without := range o.Without {
+		jobs = append(jobs, s.ablationJobs(card, without)...)
 	}
-	card := &Card{Faults: make([]Score, len(o.Faults)), all: o.All, quick: o.Quick}
-	var printing sync.Mutex
-	told := func(text string) {
-		printing.Lock()
-		defer printing.Unlock()
-		if ctx.Err() == nil {
-			fmt.Fprintln(o.Out, text)
-		}
-	}
-	atATime(o.Parallel, len(o.Faults), func(i int) {
-		card.Faults[i] = score(ctx, p, o.Faults[i], o.Quick)
-		told(card.Faults[i].line())
-	})
-	card.Ablations = make([]Ablation, len(o.Without))
-	atATime(o.Parallel, len(o.Without), func(i int) {
-		card.Ablations[i] = ablate(ctx, p, o.Without[i])
-		told(card.Ablations[i].line())
-	})
+	slices.SortStableFunc(jobs, func(a, b *weighed) int { return int(1000 * (b.weight - a.weight)) })
+	s.judge(ctx, jobs)
 	if ctx.Err() != nil {
-		return nil, ctx.Err()
+		card.interrupted(&o)
 	}
-	card.add(sound)
+	card.count(s)
+	card.add(s.sound)
 	return card, nil
 }
 
-// atATime does n things, some of them at a time, and returns when all are done.
-func atATime(most, n int, do func(i int)) {
-	var wait sync.WaitGroup
-	slots := make(chan struct{}, most)
-	for i := range n {
-		wait.Go(func() {
-			slots <- struct{}{}
-			defer func() { <-slots }()
-			do(i)
+// session is a self-test under way.
+type session struct {
+	Options
+	workers
+	checks []check.Declaration
+
+	sound   *report.Report
+	results []check.Result     // without a fault
+	seconds map[string]float64 // that each check took then
+	reached *reached           // nil if it was not recorded
+	runs    int                // of checks, with faults
+}
+
+// recordsReach reports whether it is recorded what each fault can change.
+func (s *session) recordsReach() bool { return s.Selected || s.Complete }
+
+// judgeSound judges the reference without a fault.
+func (s *session) judgeSound(ctx context.Context) error {
+	var jobs []*weighed
+	if s.recordsReach() {
+		for i, names := range dealt(s.runsOf(func(d *check.Declaration) bool { return true }), 2*s.Parallel) {
+			jobs = append(jobs, &weighed{job: job{Label: fmt.Sprintf("sound, part %d", i+1), Only: names, Record: true}, weight: 1})
+		}
+	} else {
+		jobs = []*weighed{{job: job{Label: "sound"}}}
+	}
+	sound, reach, problem := finding{}, []reach{}, ""
+	for _, j := range jobs {
+		j.ended = func(f *finding) {
+			sound.candidate, sound.results, reach = f.candidate, append(sound.results, f.results...), append(reach, f.reach...)
+			if f.problem != "" {
+				problem = f.problem
+			}
+		}
+	}
+	s.judge(ctx, jobs)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case problem != "":
+		return fmt.Errorf("%s", problem)
+	}
+	s.sound, s.results, s.seconds = sound.report(), sound.results, map[string]float64{}
+	for _, r := range s.results {
+		s.seconds[check.DisplayName(r.Check, r.ServiceCIDR)] = r.Seconds
+	}
+	if bad := failed(s.sound); len(bad) > 0 || s.sound.Summary.Checks.Unknown > 0 {
+		return &UnsoundError{bad}
+	}
+	if s.recordsReach() {
+		s.reached = gathered(reach)
+	}
+	return nil
+}
+
+// runsOf are the names of all runs of some checks, those that take long first.
+func (s *session) runsOf(some func(*check.Declaration) bool) (names []string) {
+	for i := range s.checks {
+		d := &s.checks[i]
+		if !some(d) {
+			continue
+		}
+		if len(d.ServiceCIDRs) == 0 {
+			names = append(names, d.Name)
+		}
+		for _, r := range d.ServiceCIDRs {
+			names = append(names, check.DisplayName(d.Name, r))
+		}
+	}
+	return names
+}
+
+// dealt deals names out like cards. Neighbours, which are alike, come into different hands.
+func dealt(names []string, hands int) [][]string {
+	out := make([][]string, min(hands, len(names)))
+	for i, name := range names {
+		out[i%len(out)] = append(out[i%len(out)], name)
+	}
+	return out
+}
+
+// faultJob is the job that tries a fault.
+func (s *session) faultJob(card *Card, x *fault.Fault) *weighed {
+	j := &weighed{job: job{Label: "fault " + x.Name, Faults: []string{x.Name}, Slow: x.Slow}}
+	if s.Selected && !s.reached.everywhere[x] {
+		j.Only = s.runsOf(func(d *check.Declaration) bool { return s.slowFor(x, d) })
+		for name := range s.reached.checks[x] {
+			if !slices.Contains(j.Only, name) {
+				j.Only = append(j.Only, name)
+			}
+		}
+	}
+	if s.Quick {
+		of := s.runsOf(func(d *check.Declaration) bool {
+			return slices.ContainsFunc(d.Requirements, func(id spec.ID) bool { return slices.Contains(x.Breaks, id) })
 		})
+		if j.Only != nil {
+			of = slices.DeleteFunc(of, func(name string) bool { return !slices.Contains(j.Only, name) })
+		}
+		j.Only = of
 	}
-	wait.Wait()
+	s.weigh(j)
+	s.runs += j.specs
+	j.ended = func(f *finding) {
+		score := Score{Fault: x}
+		if f.problem != "" {
+			score.Problem = f.problem
+		} else {
+			score.judge(f.reportOver(s.results))
+			if s.Complete {
+				score.Unseen = s.unseen(x, f)
+			}
+		}
+		card.Faults = append(card.Faults, score)
+		fmt.Fprintln(s.Out, score.line())
+	}
+	return j
 }
 
-// score judges the reference with a fault.
-func score(ctx context.Context, p program, x *fault.Fault, quick bool) Score {
-	s := Score{Fault: x}
-	args := []string{"--fault", x.Name}
-	if x.Slow {
-		args = append(args, "--slow")
-	}
-	if quick {
-		for _, suite := range suitesOf(x) {
-			args = append(args, "--suite", suite)
-		}
-	}
-	r, err := p.judge(ctx, "fault-"+x.Name, args...)
-	if err != nil {
-		s.Problem = err.Error()
-		return s
-	}
-	s.judge(r)
-	return s
+// slowFor reports whether a slow check is tried with a fault. Slow checks are not recorded; those of a suite that could catch the fault are tried.
+func (s *session) slowFor(x *fault.Fault, d *check.Declaration) bool {
+	return x.Slow && d.Slow && slices.ContainsFunc(s.checks, func(other check.Declaration) bool {
+		return other.Suite == d.Suite && other.Slow && slices.ContainsFunc(other.Requirements, func(id spec.ID) bool { return slices.Contains(x.Breaks, id) })
+	})
 }
 
-// suitesOf are the suites with checks of the requirements that a fault breaks: no others can catch it.
-func suitesOf(x *fault.Fault) (suites []string) {
-	for _, d := range check.Declarations() {
-		if !slices.Contains(suites, d.Suite) && slices.ContainsFunc(d.Requirements, func(id spec.ID) bool { return slices.Contains(x.Breaks, id) }) {
-			suites = append(suites, d.Suite)
+// What a job costs beside its checks, in seconds: most faults let a check wait in vain. A check costs a part of what it took while its rules were recorded.
+const (
+	costOfJob   = 0.6
+	partOfCheck = 0.1
+)
+
+// weigh says what a job is expected to cost.
+func (s *session) weigh(j *weighed) {
+	j.weight = costOfJob
+	if j.Only == nil {
+		for _, seconds := range s.seconds {
+			j.weight += partOfCheck * seconds
+		}
+		j.specs = len(s.seconds)
+		return
+	}
+	for _, name := range j.Only {
+		j.weight += partOfCheck * s.seconds[name]
+	}
+	j.specs = len(j.Only)
+}
+
+// failed are the checks that are non-conformant.
+func failed(r *report.Report) (names []string) {
+	for _, c := range r.Checks {
+		if c.Verdict == check.NonConformant {
+			names = append(names, c.DisplayName())
 		}
 	}
-	return suites
+	return names
 }

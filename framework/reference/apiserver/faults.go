@@ -1,7 +1,6 @@
 package apiserver
 
 import (
-	"maps"
 	"slices"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
@@ -35,9 +34,7 @@ func (s *Server) faultsOfRules() Faults {
 	if !s.lacks(spec.FeatureHealthCheckNodePort) {
 		return s.options.Faults
 	}
-	faults := Faults{fault.HealthCheckNever: true}
-	maps.Copy(faults, s.options.Faults)
-	return faults
+	return s.options.Faults.With(fault.HealthCheckNever)
 }
 
 // bug is a rule that a fault adds. It follows no requirement.

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 func service(name string, ips ...string) *corev1.Service {
@@ -45,7 +46,7 @@ func at(address, hostname string, ready *bool) discoveryv1.Endpoint {
 }
 
 // zone has Services of every kind.
-var zone = New(nil).Zone(
+var zone = New(fault.Set{}).Zone(
 	[]*corev1.Service{
 		service("app", "10.96.0.1", "fd00::1"), service("v6", "fd00::2"), service("9", "10.96.0.9"), service("none", "None"), service("pets", "None"),
 		alias("out", "www.example.com"), alias("dot", "www.example.com."), alias("in", "app.ns.svc.cluster.local"), alias("round", "robin.ns.svc.cluster.local"),

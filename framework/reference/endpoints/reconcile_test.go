@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // world is a State that tests shape, and what has come of it so far.
@@ -87,7 +89,7 @@ func (w *world) settle(t *testing.T) *Changes {
 }
 
 func (w *world) apply() *Changes {
-	c := New(nil).Reconcile(&w.State)
+	c := New(fault.Set{}).Reconcile(&w.State)
 	for _, s := range c.Delete {
 		w.Existing = slices.DeleteFunc(w.Existing, func(e *discoveryv1.EndpointSlice) bool { return e.Name == s.Name })
 	}

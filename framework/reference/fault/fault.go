@@ -5,6 +5,7 @@ package fault
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -56,29 +57,47 @@ func All() []*Fault {
 	return all
 }
 
-// Set is the faults that are switched on in one reference. The nil Set has none on. It is immutable and safe for concurrent use.
-type Set map[*Fault]bool
+// Set is the faults that are switched on in one reference. The zero Set has none on. It is immutable and safe for concurrent use.
+type Set struct {
+	on    map[*Fault]bool
+	reach *Reach
+}
+
+// Of makes a Set of faults.
+func Of(faults ...*Fault) Set { return Set{}.With(faults...) }
+
+// With returns a Set that has further faults on.
+func (s Set) With(faults ...*Fault) Set {
+	on := maps.Clone(s.on)
+	if on == nil {
+		on = map[*Fault]bool{}
+	}
+	for _, f := range faults {
+		on[f] = true
+	}
+	return Set{on, s.reach}
+}
 
 // Parse makes a Set from names.
 func Parse(names ...string) (Set, error) {
-	s := Set{}
+	var faults []*Fault
 	for _, n := range names {
 		f, ok := registry[n]
 		if !ok {
-			return nil, fmt.Errorf("unknown fault %q%s; `conformance selftest --list` shows them all", n, suggest(n))
+			return Set{}, fmt.Errorf("unknown fault %q%s; `conformance selftest --list` shows them all", n, suggest(n))
 		}
-		s[f] = true
+		faults = append(faults, f)
 	}
-	return s, nil
+	return Of(faults...), nil
 }
 
 // On reports whether the fault is switched on.
-func (s Set) On(f *Fault) bool { return s[f] }
+func (s Set) On(f *Fault) bool { return s.on[f] }
 
 // Names returns the names of the faults that are on, sorted.
 func (s Set) Names() []string {
 	names := []string{}
-	for f := range s {
+	for f := range s.on {
 		names = append(names, f.Name)
 	}
 	slices.Sort(names)

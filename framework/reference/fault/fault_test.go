@@ -43,8 +43,8 @@ func TestParse(t *testing.T) {
 	if _, err := Parse(all[0].Name + "x"); err == nil || !strings.Contains(err.Error(), "did you mean") {
 		t.Errorf("a misspelt fault: %v", err)
 	}
-	if Set(nil).On(all[0]) || len(Set(nil).Names()) != 0 {
-		t.Error("the nil set has a fault on")
+	if (Set{}).On(all[0]) || len(Set{}.Names()) != 0 {
+		t.Error("the zero set has a fault on")
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 func service(namespace, name, ip string, ports ...corev1.ServicePort) *corev1.Service {
@@ -68,7 +69,7 @@ SIX_SERVICE_PORT=8080
 		{candidate.Pod{PodName: candidate.PodName{Namespace: "ns", Name: "p"}, WithoutServiceLinks: true}, server},
 		{candidate.Pod{PodName: candidate.PodName{Namespace: "empty", Name: "p"}}, server},
 	} {
-		got := strings.Join(New(nil).Environment(&c.pod, services), "\n") + "\n"
+		got := strings.Join(New(fault.Set{}).Environment(&c.pod, services), "\n") + "\n"
 		if got != c.want {
 			t.Errorf("%+v:\n%s\nwant:\n%s", c.pod, got, c.want)
 		}
@@ -88,7 +89,7 @@ func TestVariablesOfThePodItself(t *testing.T) {
 		"":                                                "",
 	} {
 		pod := candidate.Pod{PodName: candidate.PodName{Namespace: "ns", Name: "p"}, Variables: map[string]string{"VALUE": value, "APP_PORT": "own"}}
-		got := New(nil).Environment(&pod, services)
+		got := New(fault.Set{}).Environment(&pod, services)
 		if !slices.Contains(got, "VALUE="+want) || !slices.Contains(got, "APP_PORT=own") {
 			t.Errorf("%q becomes %q, want %q, beside APP_PORT=own", value, got, want)
 		}
@@ -100,7 +101,7 @@ func TestServiceOfThePodsNamespaceHidesThatOfTheAPIServer(t *testing.T) {
 	own, server := service("ns", "kubernetes", "10.96.0.9", https), service("default", "kubernetes", "10.96.0.1", https)
 	pod := candidate.Pod{PodName: candidate.PodName{Namespace: "ns", Name: "p"}}
 	for _, services := range [][]*corev1.Service{{own, server}, {server, own}} {
-		if got := New(nil).Environment(&pod, services); !slices.Contains(got, "KUBERNETES_SERVICE_HOST=10.96.0.9") {
+		if got := New(fault.Set{}).Environment(&pod, services); !slices.Contains(got, "KUBERNETES_SERVICE_HOST=10.96.0.9") {
 			t.Errorf("got %v", got)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 // What every test meets: a Service "web" with all kinds of addresses, node n1 in zone z1, and clients inside and outside.
@@ -107,7 +108,7 @@ func slice(endpoints ...discoveryv1.Endpoint) *discoveryv1.EndpointSlice {
 
 // nodeWith is a node that has programmed the objects.
 func nodeWith(config candidate.ProxyConfiguration, s *corev1.Service, of ...*discoveryv1.EndpointSlice) *Node {
-	rules := New(nil)
+	rules := New(fault.Set{})
 	n := rules.NewNode(candidate.Node{
 		Name: "n1", Zone: "z1", Addresses: addresses(nodeIP, "fd00:172:30::101"), SecondaryAddresses: addresses(secondaryIP),
 	}, true)

@@ -10,6 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference/fault"
 )
 
 func TestEndpointsThatAConnectionMayBeGiven(t *testing.T) {
@@ -127,6 +128,6 @@ func TestWhatNoServiceClaims(t *testing.T) {
 	udp := packet(podIP, clusterIP)
 	udp.Protocol = "UDP"
 	expect(t, "the port with another protocol", reached(n, udp), "refuse")
-	unprogrammed := New(nil).NewNode(candidate.Node{Name: "n1"}, true)
+	unprogrammed := New(fault.Set{}).NewNode(candidate.Node{Name: "n1"}, true)
 	expect(t, "a node without a proxy", reached(unprogrammed, packet(podIP, clusterIP)), "pass")
 }

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"sync"
 
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -40,6 +41,14 @@ func entriesIn(v reflect.Value) (entries []Entry) {
 
 // isRule reports whether a type is Rule[F] for some F.
 func isRule(t reflect.Type) bool {
-	_, do := t.FieldByName("Do")
-	return do && t.PkgPath() == reflect.TypeFor[Entry]().PkgPath()
+	is, known := ruleTypes.Load(t)
+	if !known {
+		_, do := t.FieldByName("Do")
+		is = do && t.PkgPath() == reflect.TypeFor[Entry]().PkgPath()
+		ruleTypes.Store(t, is)
+	}
+	return is.(bool)
 }
+
+// ruleTypes remembers of types whether they are rules: books are walked through often.
+var ruleTypes sync.Map

@@ -27,6 +27,8 @@ type (
 	externalIPChecking = func(r *Rules, svc *corev1.Service, i int, ip netip.Addr) field.ErrorList
 	portErrorChecking  = func(text string, path *field.Path) field.ErrorList
 	ingressChecking    = func(r *Rules, ingress *corev1.LoadBalancerIngress, path *field.Path, stored []string) field.ErrorList
+	// An inferring rule adds the families of addresses that a client has named, or says what is wrong with them.
+	inferring = func(r *Rules, svc *corev1.Service) field.ErrorList
 	// An allocating rule takes and gives back addresses and node ports.
 	allocating        = func(t *Transaction, svc, old *corev1.Service) error
 	nodePortAssigning = func(t *Transaction, svc, old *corev1.Service, i int) error
@@ -77,6 +79,7 @@ type book struct {
 	clusterIPsAtMostTwo   rule.Rule[checking]
 	clusterIPFamilyChecks []rule.Rule[checking]
 	familyChecks          []rule.Rule[checking]
+	familiesInferred      rule.Rule[inferring]
 	configuredChecks      []rule.Rule[checking]
 	familyDefault         rule.Rule[func(*Rules) corev1.IPFamily]
 	policyGetsBoth        rule.Rule[deciding]
@@ -173,8 +176,9 @@ func newBook() *book {
 		clusterIPsAtMostTwo:   clusterIPsAtMostTwo,
 		clusterIPFamilyChecks: []rule.Rule[checking]{clusterIPsOnePerFamily, clusterIPsMatchFamilies},
 		familyChecks: []rule.Rule[checking]{
-			singleStackDropsSecondary, dualStackKeepsSecondary, singleStackHasOneFamily, familiesFollowAddresses,
+			singleStackDropsSecondary, dualStackKeepsSecondary, singleStackHasOneFamily,
 		},
+		familiesInferred: familiesFollowAddresses,
 		configuredChecks: []rule.Rule[checking]{dualStackConfigured, familiesConfigured},
 		familyDefault:    familyDefault,
 		policyGetsBoth:   policyGetsBoth,

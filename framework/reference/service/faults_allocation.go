@@ -300,7 +300,7 @@ var addressFaults = []wrong{
 				if err != nil || name == DefaultRange {
 					return alloc, err
 				}
-				return allocator.New(prefix, allocator.Options{Faults: fault.Set{fault.OnePool: true}})
+				return allocator.New(prefix, allocator.Options{Faults: fault.Of(fault.OnePool)})
 			}
 		})
 	}},

@@ -235,29 +235,32 @@ var familyFaults = []wrong{
 	}},
 	{fault.IPFamilyPolicyIgnored, func(b *book) { at(b.familyChecks, singleStackHasOneFamily).Off() }},
 	{fault.ClusterIPOtherFamily, func(b *book) {
-		at(b.familyChecks, familiesFollowAddresses).Wrap(func(right checking) checking {
-			return func(r *Rules, svc, old *corev1.Service) field.ErrorList {
+		b.familiesInferred.Wrap(func(right inferring) inferring {
+			return func(r *Rules, svc *corev1.Service) field.ErrorList {
 				known := len(svc.Spec.IPFamilies)
 				for known < len(svc.Spec.ClusterIPs) && r.hasFamilyOf(svc.Spec.ClusterIPs[known]) {
 					known++
 				}
 				if isHeadless(svc) || known >= len(svc.Spec.ClusterIPs) {
-					return right(r, svc, old)
+					return right(r, svc)
 				}
 				svc.Spec.ClusterIPs = svc.Spec.ClusterIPs[:known]
-				errs := right(r, svc, old)
+				errs := right(r, svc)
 				svc.Spec.ClusterIP, svc.Spec.ClusterIPs = "", nil
 				return errs
 			}
 		})
 	}},
-	{fault.ClusterIPsFamilyNotInferred, func(b *book) { at(b.familyChecks, familiesFollowAddresses).Off() }},
+	{fault.ClusterIPsFamilyNotInferred, func(b *book) { b.familiesInferred.Off() }},
 	{fault.IPFamiliesReordered, func(b *book) {
-		b.familyChecks = after(b.familyChecks, familiesFollowAddresses, func(r *Rules, svc, _ *corev1.Service) field.ErrorList {
-			if len(svc.Spec.IPFamilies) == 2 && svc.Spec.IPFamilies[0] != r.families[0] {
-				slices.Reverse(svc.Spec.IPFamilies)
+		b.familiesInferred.Wrap(func(right inferring) inferring {
+			return func(r *Rules, svc *corev1.Service) field.ErrorList {
+				errs := right(r, svc)
+				if len(svc.Spec.IPFamilies) == 2 && svc.Spec.IPFamilies[0] != r.families[0] {
+					slices.Reverse(svc.Spec.IPFamilies)
+				}
+				return errs
 			}
-			return nil
 		})
 	}},
 	{fault.RequireDualStackAsPrefer, func(b *book) { at(b.configuredChecks, dualStackConfigured).Off() }},

@@ -55,7 +55,8 @@ var familiesDecided = rule.New("ip-families-decided", func(t *Transaction, svc, 
 	if errs := validateClusterIPFields(r, svc, old); len(errs) > 0 {
 		return refusal(svc, errs)
 	}
-	if errs := r.refusals(nil, r.familyChecks, svc, old); len(errs) > 0 {
+	errs := r.refusals(nil, r.familyChecks, svc, old)
+	if errs = append(errs, r.familiesInferred.Do(r, svc)...); len(errs) > 0 {
 		return refusal(svc, errs)
 	}
 	if isSelectorlessHeadless(svc) {
@@ -156,7 +157,7 @@ var (
 		return errs
 	}, spec.APISingleStack, spec.APIClusterIPsPolicy, spec.APIIPFamiliesPolicy, spec.APIIPFamiliesSecondaryNeedsPolicy)
 
-	familiesFollowAddresses = rule.New("ip-families-follow-addresses", func(r *Rules, svc, _ *corev1.Service) (errs field.ErrorList) {
+	familiesFollowAddresses = rule.New("ip-families-follow-addresses", func(r *Rules, svc *corev1.Service) (errs field.ErrorList) {
 		if isHeadless(svc) {
 			return nil
 		}

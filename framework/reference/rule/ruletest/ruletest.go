@@ -12,7 +12,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"unsafe"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/rule"
@@ -31,7 +30,7 @@ func Book[B any, E ~struct {
 		seen := map[*fault.Fault]bool{}
 		for _, e := range edits {
 			f := fault.Edit[B](e).Fault
-			if slices.Equal(fingerprint(fault.Apply(newBook(), []E{e}, fault.Set{f: true})), right) {
+			if slices.Equal(fingerprint(fault.Apply(newBook(), []E{e}, fault.Of(f))), right) {
 				t.Errorf("fault %s changes no rule", f.Name)
 			}
 			if seen[f] {
@@ -44,11 +43,11 @@ func Book[B any, E ~struct {
 		}
 	})
 	t.Run("faults can be combined", func(*testing.T) {
-		on := fault.Set{}
+		var all []*fault.Fault
 		for _, e := range edits {
-			on[fault.Edit[B](e).Fault] = true
+			all = append(all, fault.Edit[B](e).Fault)
 		}
-		fault.Apply(newBook(), edits, on) // panics where one removes what another one looks for
+		fault.Apply(newBook(), edits, fault.Of(all...)) // panics where one removes what another one looks for
 	})
 }
 
@@ -97,25 +96,8 @@ func ruleFilesKnowNoFault(t *testing.T) {
 
 // fingerprint tells books apart: it names each rule with the function that it has.
 func fingerprint[B any](b *B) (prints []string) {
-	var walk func(v reflect.Value)
-	walk = func(v reflect.Value) {
-		do := reflect.Value{}
-		if v.Kind() == reflect.Struct {
-			do = v.FieldByName("Do")
-		}
-		switch {
-		case do.IsValid():
-			prints = append(prints, fmt.Sprint(v.FieldByName("Name").String(), *(*uintptr)(unsafe.Pointer(do.UnsafeAddr()))))
-		case v.Kind() == reflect.Slice:
-			for i := range v.Len() {
-				walk(v.Index(i))
-			}
-		default: // a book, or a part of one
-			for _, field := range v.Fields() {
-				walk(field)
-			}
-		}
+	for _, p := range rule.Places(b) {
+		prints = append(prints, fmt.Sprint(p.Name, p.Identity()))
 	}
-	walk(reflect.ValueOf(b).Elem())
 	return prints
 }
