@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: api prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest reports site readers verify generate fuzz bench measure lint cross release clean
+.PHONY: api prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest selftest-complete reports site readers verify generate fuzz bench measure lint cross release clean
 
 ## conformance: build, judge the reference, and say where the reports are
 conformance: build
@@ -82,9 +82,14 @@ PROXY_MODE ?= iptables
 lab-repeat: build
 	go run ./hack/labrepeat -n $(RUNS) $(BIN) run --tier lab --suite $(SUITES) --proxy-mode $(PROXY_MODE)
 
-## selftest: run the checks against every fault
+## selftest: run the checks that a fault can change, for every fault
 selftest: build
 	$(BIN) selftest --report-dir $(REPORT_DIR)/selftest
+
+## selftest-complete: run every check against every fault
+# It names each check that a fault changed without having seemed to reach it.
+selftest-complete: build
+	$(BIN) selftest --complete --report-dir $(REPORT_DIR)/selftest-complete
 
 ## verify: verify that catalogue, checks, faults and generated files agree
 verify: build

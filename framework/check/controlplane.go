@@ -227,7 +227,7 @@ var cleanRetries = wait.Backoff{Duration: retryPause, Factor: 2, Steps: 6}
 func (cp *ControlPlane) removeNamespaces(ctx context.Context) error {
 	var errs []error
 	for _, ns := range cp.spaces {
-		errs = append(errs, retry.OnError(cleanRetries, func(err error) bool { return ctx.Err() == nil && transient(err) }, func() error { return cp.removeNamespace(ctx, ns) }))
+		errs = append(errs, retry.OnError(cleanRetries, func(err error) bool { return ctx.Err() == nil && Transient(err) }, func() error { return cp.removeNamespace(ctx, ns) }))
 	}
 	return errors.Join(errs...)
 }
@@ -250,8 +250,8 @@ func (cp *ControlPlane) removeNamespace(ctx context.Context, ns string) error {
 	return err
 }
 
-// transient reports whether a later try may succeed. There was no response, or the server is busy or out of order.
-func transient(err error) bool {
+// Transient reports whether a later try may succeed. There was no response, or the server is busy or out of order.
+func Transient(err error) bool {
 	status := apierrors.APIStatus(nil)
 	return !errors.As(err, &status) || apierrors.IsTooManyRequests(err) || candidate.GaveUp(err)
 }

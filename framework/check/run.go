@@ -276,7 +276,7 @@ func Must(err error) {
 	if err == nil {
 		return
 	}
-	if current != nil && transient(err) {
+	if current != nil && Transient(err) {
 		current.transient = true
 	}
 	Abort("%v", err)

@@ -128,7 +128,7 @@ func (s *session) judgeSound(ctx context.Context) error {
 	return nil
 }
 
-// runsOf are the names of all runs of some checks, those that take long first.
+// runsOf are the names of all runs of some checks.
 func (s *session) runsOf(some func(*check.Declaration) bool) (names []string) {
 	for i := range s.checks {
 		d := &s.checks[i]

@@ -10,7 +10,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -83,7 +82,7 @@ func createMeanwhile(ctx context.Context, cp *check.ControlPlane, do func(contex
 			switch {
 			case refused && !check.HasNoResponse(err):
 				Expect(err).NotTo(HaveOccurred(), "a Service with a dynamic address")
-			case err != nil && !begun.Load() && apierrors.ReasonForError(err) != metav1.StatusReasonUnknown && !apierrors.IsTooManyRequests(err) && !candidate.GaveUp(err):
+			case err != nil && !begun.Load() && !check.Transient(err):
 				check.Must(err) // nothing has happened to the server yet, and the next answer will be the same
 			case err != nil:
 				select {

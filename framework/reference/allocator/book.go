@@ -23,6 +23,7 @@ type (
 
 // bandRules are the rules of a range in two bands.
 type bandRules struct {
+	pure   rule.Pure
 	offset rule.Rule[dividing]
 	admits rule.Rule[admitting]
 	gives  rule.Rule[giving]
@@ -43,7 +44,7 @@ type portBook struct{ bandRules }
 
 func newAddressBook() *addressBook {
 	return &addressBook{
-		bandRules: bandRules{offset: addressOffset, admits: addressAdmitted, gives: addressGiven, next: addressUpperBandFirst, draw: addressRandom},
+		bandRules: bandRules{pure: pureKinds, offset: addressOffset, admits: addressAdmitted, gives: addressGiven, next: addressUpperBandFirst, draw: addressRandom},
 		usable:    usableAddresses,
 		atStart:   allFreeAtStart,
 		inRange:   addressInRange,
@@ -51,7 +52,7 @@ func newAddressBook() *addressBook {
 }
 
 func newPortBook() *portBook {
-	return &portBook{bandRules{offset: portOffset, admits: portAdmitted, gives: portGiven, next: portUpperBandFirst, draw: portRandom}}
+	return &portBook{bandRules{pure: pureKinds, offset: portOffset, admits: portAdmitted, gives: portGiven, next: portUpperBandFirst, draw: portRandom}}
 }
 
 // Book returns the rules of both allocators with the requirements that they follow, sorted by name.

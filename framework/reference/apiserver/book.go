@@ -72,6 +72,8 @@ type (
 
 // requestBook is the rules for requests on the objects of one resource. It is read only once it is in use.
 type requestBook struct {
+	pure rule.Pure
+
 	// Requests of any kind.
 	mediaNegotiated   rule.Rule[negotiating]
 	methodRefused     rule.Rule[func() error]
@@ -145,6 +147,8 @@ type requestBook struct {
 
 func newRequestBook() *requestBook {
 	return &requestBook{
+		pure: requestKinds,
+
 		mediaNegotiated:   mediaNegotiated,
 		methodRefused:     methodRefused,
 		warningWritten:    warningWritten,
@@ -223,6 +227,8 @@ type (
 // clusterBook is the rules of a control plane that are not about requests: what it makes by itself, and what the objects behind
 // allocation do. It is read only once it is in use.
 type clusterBook struct {
+	pure rule.Pure
+
 	// Starts and restarts.
 	recordRestored    rule.Rule[func(s *Server, rules *service.Rules) error]
 	recordShared      rule.Rule[recording]
@@ -251,6 +257,8 @@ type clusterBook struct {
 
 func newClusterBook() *clusterBook {
 	return &clusterBook{
+		pure: clusterKinds,
+
 		recordRestored:    recordRestored,
 		recordShared:      recordShared,
 		rangesChanged:     rangesChanged,

@@ -8,7 +8,7 @@ import (
 
 // Reach records which checks each fault can change, while a sound reference is judged. A fault is an edit of rules. It can change
 // a check only where a rule was used that it edits, and where the edited rule does something else than the right one.
-// A pure rule (PureBook) is applied beside the edited one, and what they do is compared. Of any other rule, each use counts.
+// A pure rule (rule.Pure) is applied beside the edited one, and what they do is compared. Of any other rule, each use counts.
 //
 // A Reach is safe for concurrent use.
 type Reach struct {

@@ -10,15 +10,6 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/rule"
 )
 
-// PureBook is a book of which some rules are pure. A pure rule does the same whenever it is given the same. Edits of it are pure,
-// too, but for what they remember.
-type PureBook interface {
-	// Answers are the kinds of rules that only answer.
-	Answers() []reflect.Type
-	// Changes are the kinds of rules that change objects that they are given, and nothing else.
-	Changes() []reflect.Type
-}
-
 // change is what a fault makes of one place in a book.
 type change struct {
 	fault *Fault
@@ -97,15 +88,15 @@ func watch[B any](r *Reach, book *B, edits []Edit[B]) {
 
 type call = func([]reflect.Value) []reflect.Value
 
+// pure are the kinds of rules of a book that are pure (rule.Pure).
 func pure(book any) (answers, changing map[reflect.Type]bool) {
 	answers, changing = map[reflect.Type]bool{}, map[reflect.Type]bool{}
-	if b, ok := book.(PureBook); ok {
-		for _, t := range b.Answers() {
-			answers[t] = true
-		}
-		for _, t := range b.Changes() {
-			changing[t] = true
-		}
+	kinds := rule.Kinds(book)
+	for _, t := range kinds.Answers {
+		answers[t] = true
+	}
+	for _, t := range kinds.Changes {
+		changing[t] = true
 	}
 	return answers, changing
 }

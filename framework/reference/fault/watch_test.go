@@ -19,17 +19,16 @@ type (
 
 // shelf is a book of rules of each kind: one that answers, one that changes an object, and one that is not pure.
 type shelf struct {
+	pure  rule.Pure
 	asks  rule.Rule[answering]
 	fills []rule.Rule[filling]
 	takes rule.Rule[taking]
 	empty []rule.Rule[taking]
 }
 
-func (*shelf) Answers() []reflect.Type { return []reflect.Type{reflect.TypeFor[answering]()} }
-func (*shelf) Changes() []reflect.Type { return []reflect.Type{reflect.TypeFor[filling]()} }
-
 func newShelf() *shelf {
 	return &shelf{
+		pure:  rule.Pure{Answers: []reflect.Type{reflect.TypeFor[answering]()}, Changes: []reflect.Type{reflect.TypeFor[filling]()}},
 		asks:  rule.New("asks", func(svc *corev1.Service) bool { return svc.Name == "a" }, spec.APIPortsList),
 		fills: []rule.Rule[filling]{rule.New("fills", func(svc *corev1.Service) { svc.Spec.Type = "ClusterIP" }, spec.APIPortsList)},
 		takes: rule.New("takes", func(n *int) { *n++ }, spec.APIPortsList),

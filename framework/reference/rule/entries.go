@@ -24,7 +24,7 @@ func entriesIn(v reflect.Value) (entries []Entry) {
 		for i := range v.Len() {
 			entries = append(entries, entriesIn(v.Index(i))...)
 		}
-	case v.Kind() != reflect.Struct:
+	case v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[Pure]():
 	case isRule(v.Type()):
 		entry := Entry{Name: v.FieldByName("Name").String()}
 		for i, cites := 0, v.FieldByName("Cites"); i < cites.Len(); i++ {

@@ -35,7 +35,7 @@ func (w *walk) through(v reflect.Value, list int) {
 		for i := range v.Len() {
 			w.through(v.Index(i), in)
 		}
-	case v.Kind() != reflect.Struct:
+	case v.Kind() != reflect.Struct || v.Type() == reflect.TypeFor[Pure]():
 	case isRule(v.Type()):
 		w.places = append(w.places, Place{v.Field(nameField).String(), list, settable(v.Field(doField))})
 	default:
@@ -82,7 +82,7 @@ func ownLists(v reflect.Value) {
 		own := reflect.MakeSlice(list.Type(), list.Len(), list.Len())
 		reflect.Copy(own, list)
 		list.Set(own)
-	case v.Kind() == reflect.Struct && !isRule(v.Type()):
+	case v.Kind() == reflect.Struct && !isRule(v.Type()) && v.Type() != reflect.TypeFor[Pure]():
 		for i := range v.NumField() {
 			ownLists(v.Field(i))
 		}

@@ -60,6 +60,8 @@ type (
 
 // book is the rules of the Service resource, in the order in which they are applied. It is read only once it is in use.
 type book struct {
+	pure rule.Pure
+
 	// Defaults.
 	portDefaults []rule.Rule[portDefaulting]
 	defaults     []rule.Rule[defaulting]
@@ -155,6 +157,8 @@ type book struct {
 // newBook is the right rules.
 func newBook() *book {
 	return &book{
+		pure: pureKinds,
+
 		portDefaults: []rule.Rule[portDefaulting]{protocolDefault, targetPortDefault},
 		defaults: []rule.Rule[defaulting]{
 			affinityDefault, affinityNoneDropsConfig, affinityTimeoutDefault, typeDefault, externalPolicyDefault, internalPolicyDefault,
