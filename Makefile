@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: api prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest selftest-complete reports site readers verify generate fuzz bench measure lint cross release clean
+.PHONY: api ci nightly prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest selftest-complete reports site readers verify generate fuzz bench measure lint cross release clean
 
 ## conformance: build, judge the reference, and say where the reports are
 conformance: build
@@ -123,6 +123,15 @@ measure: build
 ## prose: run the prose linter on documents, texts of requirements and the help of commands
 prose: build
 	hack/prose.sh
+
+## ci: run what CI runs on a change (.ci/run --list tells the steps)
+ci:
+	.ci/run
+
+## nightly: run every step of CI, those that rotate and older versions included
+# It takes hours.
+nightly:
+	.ci/run --nightly
 
 ## lint: run golangci-lint, actionlint and the prose linter
 lint: prose
