@@ -31,7 +31,7 @@ func newCertify() *cobra.Command {
 		Use:   "certify --implementation FILE",
 		Short: "judge all that an implementation claims, and write the bundle that its vendor submits",
 		Long: `Judge all that an implementation file claims, and write a bundle, as a folder and as .tar.gz. The bundle holds the report in all its formats,
-the implementation file, logs, versions and SHA-256 sums. No check can be left out. Only published lists excuse a failure. The file must name organization, project, version, url and contact.
+the implementation file, logs, versions and SHA-256 sums. No check can be left out, slow ones neither. Only published lists excuse a failure. A bundle certifies a profile only if every MUST of it was judged. The file must name organization, project, version, url and contact.
 ` + "`conformance report verify`" + ` verifies a bundle. Exit codes are those of run.`,
 		Example: `  conformance certify --implementation implementation.yaml --tier kind --out example-proxy-1.2.0
   conformance certify --implementation implementation.yaml --tier lab --proxy-command 'example-proxy --kubeconfig={kubeconfig}'`,
@@ -89,7 +89,7 @@ func (f *runFlags) certify(ctx context.Context, out io.Writer, dir, sign string)
 	if err != nil {
 		return usage("%w", err)
 	}
-	f.reportDir = dir
+	f.reportDir, f.Slow = dir, true // a MUST that only a slow check judges is a part of its profile
 	program, err := digestOfProgram()
 	if err != nil {
 		return harness("%w", err)
@@ -111,7 +111,27 @@ func (f *runFlags) certify(ctx context.Context, out io.Writer, dir, sign string)
 		return harness("%w", err)
 	}
 	fmt.Fprintf(out, "bundle: %s\n", archive)
-	return judging
+	if judging != nil {
+		return judging
+	}
+	return covers(out, dir)
+}
+
+// covers says which profiles a bundle does not certify, for a MUST of them was not judged.
+func covers(out io.Writer, dir string) error {
+	r, err := report.Open(dir)
+	if err != nil {
+		return harness("%w", err)
+	}
+	uncovered := bundle.Uncovered(r)
+	if len(uncovered) == 0 {
+		return nil
+	}
+	for _, line := range uncovered {
+		fmt.Fprintf(out, "not certified: %s\n", line)
+	}
+	fmt.Fprintln(out, "judge what is missing, or claim other profiles in the implementation file; `conformance report verify` refuses the bundle as it is")
+	return &exitError{code: report.ExitUnknown}
 }
 
 // passwordVariable is the environment variable with the password of the key of --sign.

@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"compress/gzip"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -12,6 +13,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -28,10 +30,23 @@ url: https://example.com
 contact: ["@example"]
 `
 
-// certified makes a bundle of the reference in a folder of its own and returns its path.
+// certifiedOnce is a folder with the bundle of the reference, which takes ten seconds to make.
+var certifiedOnce = sync.OnceValue(func() string {
+	dir, err := os.MkdirTemp("", "certified-")
+	if err != nil {
+		panic(err)
+	}
+	return dir
+})
+
+// certified returns the path of a bundle of the reference, in a folder of its own. Tests that claim the same get copies of one bundle.
 func certified(t *testing.T, name string, more ...string) string {
 	t.Helper()
 	dir := t.TempDir()
+	kept := filepath.Join(certifiedOnce(), fmt.Sprintf("%x", sha256.Sum256([]byte(strings.Join(more, "\n")))))
+	if _, err := os.Stat(kept); err == nil {
+		return copied(t, kept, filepath.Join(dir, name))
+	}
 	if err := os.WriteFile(filepath.Join(dir, "implementation.yaml"), []byte(claimOfTests+strings.Join(more, "\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -39,7 +54,25 @@ func certified(t *testing.T, name string, more ...string) string {
 	if code != report.ExitConformant || !strings.Contains(stdout, "bundle: "+name+".tar.gz\n") {
 		t.Fatalf("exit code %d\n%s%s", code, stdout, stderr)
 	}
+	copied(t, filepath.Join(dir, name), kept)
 	return filepath.Join(dir, name)
+}
+
+// copied copies a bundle, as a folder and as an archive.
+func copied(t *testing.T, from, to string) string {
+	t.Helper()
+	err := os.CopyFS(to, os.DirFS(from))
+	var archive []byte
+	if err == nil {
+		archive, err = os.ReadFile(from + ".tar.gz")
+	}
+	if err == nil {
+		err = os.WriteFile(to+".tar.gz", archive, 0o644)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return to
 }
 
 func TestABundleIsSoundAndSaysWhetherARepeatedRunSawTheSame(t *testing.T) {
@@ -243,8 +276,8 @@ func TestEveryTamperedBundleIsRejected(t *testing.T) {
 	replaced("claim with another declaration", bundle.ImplementationFile, "organization:", "declarations: {hairpin: not-served}\norganization:")
 	replaced("claim that is no YAML", bundle.ImplementationFile, "organization:", "\t{")
 	replaced("truncated report", report.JSONFile, `"checks": [`, ``)
-	replaced("report of a newer schema", report.JSONFile, `"schemaVersion": 1`, `"schemaVersion": 2`)
-	replaced("report with an unknown field", report.JSONFile, `"schemaVersion": 1`, `"schemaVersion": 1, "surprise": true`)
+	replaced("report of a newer schema", report.JSONFile, `"schemaVersion": 2`, `"schemaVersion": 3`)
+	replaced("report with an unknown field", report.JSONFile, `"schemaVersion": 2`, `"schemaVersion": 2, "surprise": true`)
 	replaced("report with another verdict", report.JSONFile, `"verdict": "conformant"`, `"verdict": "non-conformant"`)
 	// Somebody changes the report, and renders everything anew with this program.
 	edited := func(name string, edit func(*report.Report)) {

@@ -141,7 +141,7 @@ func (r *signalled) saysInterrupted(code int) {
 		r.t.Errorf("exit code %d\n%s", code, said)
 	}
 	found, err := report.Open(r.reports())
-	if err != nil || !found.Interrupted || found.Verdict != "unknown" || found.NotJudged() == 0 {
+	if err != nil || !found.Interrupted || found.Verdict != "unknown" || found.CutOff() == 0 {
 		r.t.Errorf("report.json: %v, %+v", err, found)
 	}
 	var junit struct {

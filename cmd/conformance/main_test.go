@@ -27,7 +27,9 @@ func TestMain(m *testing.M) {
 		os.Exit(recordChecks())
 	}
 	os.Unsetenv("KUBERNETES_SERVICE_HOST") // or a test in a pod could judge the cluster that it runs in
-	os.Exit(m.Run())
+	code := m.Run()
+	os.RemoveAll(certifiedOnce())
+	os.Exit(code)
 }
 
 const asProgram = "CONFORMANCE_TEST_AS_PROGRAM"

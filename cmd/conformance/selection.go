@@ -42,7 +42,7 @@ func (f *runFlags) selected(declarations []check.Declaration, leftOut []string) 
 	for _, id := range leftOut {
 		s.LeftOut = append(s.LeftOut, spec.ID(id))
 	}
-	s.Claimed = len(f.Claimed(declarations))
+	s.Claimed, s.Unasked = len(f.Claimed(declarations)), f.Unasked(declarations)
 	return s
 }
 

@@ -21,7 +21,7 @@ type Candidate interface {
 	Describe() Description
 	// ControlPlane returns a control plane as asked for, starting one where that is needed and possible. It blocks
 	// while an exclusive lease that conflicts is held. An *UnavailableError means that this candidate cannot offer such
-	// a control plane. The check is then not applicable. Any other error means that the environment failed. The check
+	// a control plane. The check is then not judged. Any other error means that the environment failed. The check
 	// is then unknown.
 	ControlPlane(ctx context.Context, request Request) (ControlPlane, error)
 	// DataPlane returns nodes and pods, and the control plane that they belong to. It needs the capability data-plane;
@@ -148,8 +148,14 @@ func FreeOfChecks(svc *corev1.Service) bool {
 	return len(svc.Finalizers) < all
 }
 
-// UnavailableError says that a candidate cannot offer what a check asks for, and why.
-type UnavailableError struct{ Reason string }
+// UnavailableError says that a candidate cannot offer what a check asks for, and why. The check is then not judged.
+type UnavailableError struct {
+	Reason string `json:"reason"`
+	// JudgedBy is what would decide the check, such as "--tier lab"; empty where nothing is known that would.
+	JudgedBy string `json:"judgedBy,omitempty"`
+	// NotBound says that the implementation is not bound to offer it, so that the check does not apply.
+	NotBound bool `json:"notBound,omitempty"`
+}
 
 func (e *UnavailableError) Error() string { return e.Reason }
 
@@ -159,13 +165,29 @@ type Living interface {
 	Alive(ctx context.Context) error
 }
 
+// NotBound makes an *UnavailableError of what the implementation is not bound to offer.
+func NotBound(format string, args ...any) error {
+	return &UnavailableError{Reason: fmt.Sprintf(format, args...), NotBound: true}
+}
+
+// UnavailableHere makes an *UnavailableError of what something else than this run offers, such as "--tier lab".
+func UnavailableHere(judgedBy, format string, args ...any) error {
+	return &UnavailableError{Reason: fmt.Sprintf(format, args...), JudgedBy: judgedBy}
+}
+
 // Unavailable makes an *UnavailableError.
 func Unavailable(format string, args ...any) error {
 	return &UnavailableError{Reason: fmt.Sprintf(format, args...)}
 }
 
 // IsUnavailable reports whether err says that the candidate cannot offer what was asked for.
-func IsUnavailable(err error) bool {
+func IsUnavailable(err error) bool { return AsUnavailable(err) != nil }
+
+// AsUnavailable is what err says of what the candidate cannot offer, with the whole text of err; nil if it says something else.
+func AsUnavailable(err error) *UnavailableError {
 	var u *UnavailableError
-	return errors.As(err, &u)
+	if !errors.As(err, &u) {
+		return nil
+	}
+	return &UnavailableError{Reason: err.Error(), JudgedBy: u.JudgedBy, NotBound: u.NotBound}
 }

@@ -18,7 +18,7 @@ func (cp *ControlPlane) Another(ctx context.Context, gates map[string]bool) *Con
 		access, err = own.AnotherServer(ctx, gates)
 	}
 	if candidate.IsUnavailable(err) {
-		ginkgo.Skip(err.Error())
+		cannot(err)
 	}
 	Must(err)
 	ginkgo.DeferCleanup(disconnect, access)

@@ -100,7 +100,7 @@ func (n *Network) ExternalAddress() netip.Addr { return n.ExternalAddressOf(n.Pr
 func (n *Network) ExternalAddressOf(family corev1.IPFamily) netip.Addr {
 	ginkgo.GinkgoHelper()
 	if len(n.plane.ExternalAddresses()) == 0 {
-		ginkgo.Skip("the candidate has no external addresses")
+		LeaveUnjudged(ByOutside, "the candidate has no external addresses")
 	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -291,7 +291,7 @@ func mustOffer(err error, format string, args ...any) {
 	ginkgo.GinkgoHelper()
 	switch {
 	case candidate.IsUnavailable(err):
-		ginkgo.Skip(err.Error())
+		cannot(err)
 	case err != nil:
 		Abort("%s: %v", fmt.Sprintf(format, args...), err)
 	}

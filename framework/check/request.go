@@ -178,7 +178,7 @@ func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string
 func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) (Response, error) {
 	ginkgo.GinkgoHelper()
 	if cp.careful && makesLoadBalancer(body, options) {
-		ginkgo.Skip("it would have the cluster make a load balancer, which others could feel and somebody pays for: --allow-disruptive lets it")
+		LeaveUnjudged(ByDisruptive, "it would have the cluster make a load balancer, which others could feel and somebody pays for")
 	}
 	if method != http.MethodGet {
 		needClaimed(featuresOf(contentType, body, options))

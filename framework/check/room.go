@@ -2,7 +2,6 @@ package check
 
 import (
 	"context"
-	"fmt"
 	"math/big"
 	"net/netip"
 
@@ -23,7 +22,7 @@ func (cp *ControlPlane) NeedAddresses(ctx context.Context, n int) {
 	}
 	free := new(big.Int).Sub(BandsOf(cp.CIDR()).Usable, big.NewInt(int64(len(cp.AddressesInUse(ctx, cp.CIDR())))))
 	if free.Cmp(big.NewInt(int64(room*n))) < 0 {
-		ginkgo.Skip(fmt.Sprintf("the range %s has %s free addresses, and this check takes %d at a time", cp.CIDR(), free, n))
+		LeaveUnjudged(ByFreeRange, "the range %s has %s free addresses, and this check takes %d at a time", cp.CIDR(), free, n)
 	}
 }
 
@@ -32,7 +31,7 @@ func (cp *ControlPlane) NeedNodePorts(ctx context.Context, n int) {
 	ginkgo.GinkgoHelper()
 	first, last := cp.NodePorts()
 	if free := last - first + 1 - len(cp.NodePortsInUse(ctx)); free < room*n {
-		ginkgo.Skip(fmt.Sprintf("the range %d-%d has %d free node ports, and this check takes %d at a time", first, last, free, n))
+		LeaveUnjudged(ByFreeRange, "the range %d-%d has %d free node ports, and this check takes %d at a time", first, last, free, n)
 	}
 }
 

@@ -87,6 +87,7 @@ type running struct {
 	result    Result
 	unknown   string // set when the environment failed
 	transient bool   // what set unknown may pass
+	unjudged  bool   // set when the check ends as not judged, and not as not applicable
 	ctx       context.Context
 	deciding  []spec.ID // what the demands that are being made are about, see Deciding
 	met       []spec.ID // what demands were about that have been met
@@ -118,12 +119,13 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	emit(Event{Check: d.Name, ServiceCIDR: cidr, Time: time.Now()})
 	what := setup.Candidate.Describe()
 	if reason := inapplicable(&what, d); reason != "" {
-		ginkgo.Skip(reason)
-	}
-	if d.Slow && !setup.Slow {
-		ginkgo.Skip("it takes minutes on a real server: not decided without --slow")
+		DoesNotBind("%s", reason)
 	}
 	needClaimed(d.claiming)
+	needed(&what, d)
+	if d.Slow && !setup.Slow {
+		LeaveUnjudged(BySlow, "it takes minutes on a real server")
+	}
 	request := candidate.Request{
 		DualStack: d.dualStack, NodePorts: d.nodePorts, Exclusive: d.exclusive, ServiceCIDRController: slices.Contains(d.needs, spec.ServiceCIDRController),
 	}
@@ -140,7 +142,7 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	current.ctx = ctx
 	switch {
 	case candidate.IsUnavailable(err):
-		ginkgo.Skip(err.Error())
+		cannot(err)
 	case err != nil:
 		Must(fmt.Errorf("no control plane: %w", err))
 	}
@@ -230,16 +232,8 @@ func acquire(ctx context.Context, d *Declaration, request candidate.Request) (ca
 // cleanTimeout bounds the removal of what a check created. A check may fill a /20, and a slow server deletes five Services a second.
 const cleanTimeout = 15 * time.Minute
 
-// inapplicable says why the check does not apply to the candidate; empty if it does.
+// inapplicable says why the check does not bind the candidate; empty if it does.
 func inapplicable(what *candidate.Description, d *Declaration) string {
-	for _, n := range d.needs {
-		if !what.Has(n) {
-			return fmt.Sprintf("%s does not offer the capability %s", what.Implementation, n)
-		}
-	}
-	if len(d.ServiceCIDRs) > 0 && len(setup.ServiceCIDRs) == 0 && !what.Has(spec.ChosenServiceCIDR) {
-		return fmt.Sprintf("%s does not offer the capability %s", what.Implementation, spec.ChosenServiceCIDR)
-	}
 	for _, v := range d.versions {
 		admits, err := spec.ParseVersions(v)
 		if err == nil && !admits(what.Version) {
@@ -323,6 +317,9 @@ func judge(report ginkgo.SpecReport) {
 		r.Verdict = Conformant
 	case report.State == types.SpecStateSkipped:
 		r.Verdict, r.Reason = NotApplicable, report.Failure.Message
+		if current.unjudged {
+			r.Verdict = NotJudged
+		}
 	case interrupted(report.State):
 		r.Verdict, r.Reason = Unknown, Interrupted
 	case current.unknown != "":
@@ -355,7 +352,7 @@ func judge(report ginkgo.SpecReport) {
 			r.Failure.Reproduce = current.cp.journal.commands()
 		}
 	}
-	if t, shots := current.shots.timeline(); t != nil && r.Verdict != NotApplicable {
+	if t, shots := current.shots.timeline(); t != nil && r.Verdict != NotApplicable && r.Verdict != NotJudged {
 		r.Evidence = append(r.Evidence, Evidence{Name: "who answered whom", Value: t.words(shots), Timeline: t})
 	}
 	if setup.Requests > 0 && current.cp != nil {

@@ -12,16 +12,18 @@ import (
 // Verdict is what a check says of a candidate.
 type Verdict string
 
-// The verdicts. NonConformant outweighs Blocked, which outweighs Unknown, which outweighs Conformant; NotApplicable is never counted as a pass.
+// The verdicts. NonConformant outweighs Blocked, which outweighs Unknown, which outweighs Conformant. NotJudged and NotApplicable are never counted as a pass. A requirement
+// is judged once one of its checks is; a profile is not called conformant while a MUST of it is not judged.
 const (
 	Conformant    Verdict = "conformant"
 	NonConformant Verdict = "non-conformant"
 	Unknown       Verdict = "unknown"        // the environment or the prober failed
 	Blocked       Verdict = "blocked"        // not met, or unknown, while another requirement that it builds on is not met; only a report says so
-	NotApplicable Verdict = "not applicable" // the feature is not claimed or the candidate cannot offer what the check needs
+	NotJudged     Verdict = "not judged"     // it binds the candidate, and this run could not decide it: the tier cannot, the range is another, it was left out
+	NotApplicable Verdict = "not applicable" // it does not bind the candidate: a feature that is not claimed, another version, another mode, a declared choice
 )
 
-var weight = map[Verdict]int{NotApplicable: 0, Conformant: 1, Unknown: 2, Blocked: 3, NonConformant: 4}
+var weight = map[Verdict]int{NotApplicable: 0, NotJudged: 1, Conformant: 2, Unknown: 3, Blocked: 4, NonConformant: 5}
 
 // Worse returns the verdict that outweighs the other.
 func Worse(a, b Verdict) Verdict {
@@ -41,8 +43,10 @@ type Result struct {
 	// Uses are optional features that the check used and none of its requirements is about.
 	Uses []string `json:"uses,omitempty"`
 	// Requests are the last requests of the check, as kubectl commands, if the run asked for them (Setup.Requests). They stay in this process.
-	Requests       []string      `json:"-"`
-	Reason         string        `json:"reason,omitempty"` // why the verdict is unknown or not applicable
+	Requests []string `json:"-"`
+	Reason   string   `json:"reason,omitempty"` // why the verdict is unknown, not judged or not applicable
+	// JudgedBy is what would decide a check that is not judged, such as "--slow"; empty where nothing is known that would.
+	JudgedBy       string        `json:"judgedBy,omitempty"`
 	Failure        *Failure      `json:"failure,omitempty"`
 	Evidence       []Evidence    `json:"evidence,omitempty"`
 	Convergence    []Convergence `json:"convergence,omitempty"`

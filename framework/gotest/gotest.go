@@ -123,7 +123,7 @@ func (o *Options) selected() *report.Selection {
 	}
 	s := &report.Selection{
 		Suites: o.Suites, Focus: o.Focus, Skip: o.Skip, ServiceCIDRs: o.ServiceCIDRs, Profiles: o.Profiles, Features: o.Features, Slow: o.Slow,
-		MaxWaitSeconds: o.MaxWait.Seconds(), Expectations: list, Arguments: os.Args[1:], Claimed: len(o.Claimed(check.Declarations())),
+		MaxWaitSeconds: o.MaxWait.Seconds(), Expectations: list, Arguments: os.Args[1:], Claimed: len(o.Claimed(check.Declarations())), Unasked: o.Unasked(check.Declarations()),
 	}
 	if o.Shard.Of > 0 {
 		s.Shard = &report.Shard{Shard: o.Shard, Checks: o.Divided(check.Declarations())}

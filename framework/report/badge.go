@@ -18,6 +18,10 @@ func (r *Report) Shortly() string { return r.ShortPhrase().String() }
 func (r *Report) ShortPhrase() words.Phrase {
 	n := r.Summary.Requirements
 	switch {
+	case r.Standing() == InPart && n.NotJudged > 0:
+		return words.Count("short-not-judged", n.NotJudged)
+	case r.Standing() == InPart:
+		return words.Named(string(InPart))
 	case r.Verdict == check.Conformant && n.KnownDeviations > 0:
 		return words.Count("short-known", n.KnownDeviations)
 	case r.Verdict == check.NonConformant:
@@ -32,7 +36,7 @@ func (r *Report) ShortPhrase() words.Phrase {
 func (r *Report) Badge() []byte {
 	const label, letter, margin, height = "Kubernetes Services", 7, 8, 20
 	text := r.Shortly()
-	colour, known := badgeColours[r.Verdict]
+	colour, known := badgeColours[r.Standing()]
 	if !known {
 		colour = "#57606a"
 	}

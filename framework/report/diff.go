@@ -52,9 +52,9 @@ func Changes(old, now *Report) (all []Change) {
 		}
 		c := Change{Requirement: id, Level: n.Level, Kind: Fix, Old: o.Words(), New: n.Words(), Why: now.Why(id, n.Verdict)}
 		switch {
-		case o.Verdict == check.NotApplicable:
+		case o.unjudged():
 			c.Kind = New
-		case n.Verdict == check.NotApplicable:
+		case n.unjudged():
 			c.Kind = Gone
 		case n.rank() > o.rank():
 			c.Kind = Regression
@@ -92,6 +92,11 @@ func (v RequirementVerdict) Words() string {
 func (v RequirementVerdict) Class() string {
 	class, _ := classOf(v.Verdict, v.KnownDeviation)
 	return class
+}
+
+// unjudged reports whether the report says nothing of the requirement.
+func (v RequirementVerdict) unjudged() bool {
+	return v.Verdict == check.NotApplicable || v.Verdict == check.NotJudged
 }
 
 // rank orders verdicts, the best first.

@@ -68,7 +68,7 @@ func (r *Report) Sentence() string {
 func (r *Report) sentences() []words.Phrase {
 	musts, unmet, blocked, undecided := 0, 0, 0, 0
 	for _, v := range r.Requirements {
-		if v.Level != "MUST" || v.Verdict == "not applicable" {
+		if v.Level != "MUST" || v.Verdict == check.NotApplicable || v.Verdict == check.NotJudged {
 			continue
 		}
 		musts++
@@ -102,7 +102,7 @@ func (r *Report) sentences() []words.Phrase {
 	case r.Verdict == check.NonConformant:
 		return append(said("does-not", name, unmet, musts), known...)
 	case r.Interrupted:
-		return said("nothing-interrupted", name, r.NotJudged())
+		return said("nothing-interrupted", name, r.CutOff())
 	case musts == 0:
 		return said("nothing-judged", name)
 	}

@@ -64,7 +64,7 @@ func (c *CheckVerdict) BreaksMust() bool {
 // Line is what was expected and observed, in one line, and where it was demanded.
 func (c *CheckVerdict) Line() string {
 	if c.Failure == nil {
-		return c.Reason
+		return c.Reason + c.judgedBy()
 	}
 	return oneLine(matrixLine(c.Failure.Message)) + " (" + c.Failure.Location + ")"
 }

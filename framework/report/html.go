@@ -102,7 +102,7 @@ type checkView struct {
 
 // classes are the style classes of verdicts.
 var classes = map[check.Verdict]string{
-	check.Conformant: "good", check.NonConformant: "bad", check.Blocked: "blocked", check.Unknown: "unknown", check.NotApplicable: "na", InPart: "good", AsExpected: "known", Unlisted: "bad",
+	check.Conformant: "good", check.NonConformant: "bad", check.Blocked: "blocked", check.Unknown: "unknown", check.NotJudged: "unjudged", check.NotApplicable: "na", InPart: "unjudged", AsExpected: "known", Unlisted: "bad",
 }
 
 // ClassOf is the style class of a verdict in pages.
@@ -158,7 +158,7 @@ func (r *Report) HTML() ([]byte, error) {
 
 // severity orders classes: what needs somebody comes first.
 func severity(class string) int {
-	return slices.Index([]string{"na", "good", "known", "blocked", "unknown", "bad"}, class)
+	return slices.Index([]string{"na", "good", "known", "unjudged", "blocked", "unknown", "bad"}, class)
 }
 
 func (r *Report) checkView(c *CheckVerdict, id spec.ID) checkView {

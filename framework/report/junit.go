@@ -119,8 +119,10 @@ func (c *CheckVerdict) junit(isMust func(spec.ID) bool) junitCase {
 		skipped("undecided, but only a SHOULD: "+c.Reason, "")
 	case c.Verdict == check.Blocked:
 		skipped(blockedText(c), "")
+	case c.Verdict == check.NotJudged:
+		skipped("not judged: "+c.Line(), "")
 	case c.Verdict == check.NotApplicable:
-		skipped(c.Reason, "")
+		skipped("not applicable: "+c.Reason, "")
 	}
 	return j
 }
@@ -211,7 +213,7 @@ func (r *Report) asAWhole() junitSuite {
 		s.Errors++
 	}
 	if r.Interrupted {
-		fail("judges every check", fmt.Sprintf("interrupted: %d checks were not judged", r.NotJudged()))
+		fail("judges every check", fmt.Sprintf("interrupted: %d checks were not judged", r.CutOff()))
 	}
 	for _, e := range r.Ended {
 		fail(e.Program+" runs until the end", e.How)
@@ -222,8 +224,8 @@ func (r *Report) asAWhole() junitSuite {
 	if r.Verdict == check.Blocked {
 		fail("finds what blocks", "what blocks other requirements is no failure of this run, so they are undecided")
 	}
-	if r.Verdict == check.NotApplicable {
-		fail("decides something", "nothing was decided: no check applies")
+	if r.Verdict == check.NotApplicable || r.Verdict == check.NotJudged {
+		fail("decides something", r.verdictOnMusts())
 	}
 	return s
 }

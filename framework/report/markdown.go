@@ -17,9 +17,9 @@ func (r *Report) Markdown() ([]byte, error) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# %s: %s\n\n%s\n\n", MarkdownText(r.Title()), MarkdownText(string(r.Verdict)), MarkdownText(r.Sentence()))
 	row := func(what string, c Counts) {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d |\n", what, c.Conformant, c.NonConformant-c.KnownDeviations, c.KnownDeviations, c.Blocked, c.Unknown, c.NotApplicable)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d | %d | %d | %d | %d |\n", what, c.Conformant, c.NonConformant-c.KnownDeviations, c.KnownDeviations, c.Blocked, c.Unknown, c.NotJudged, c.NotApplicable)
 	}
-	b.WriteString("| | conformant | not met | known deviations | blocked | unknown | not applicable |\n|---|--:|--:|--:|--:|--:|--:|\n")
+	b.WriteString("| | conformant | not met | known deviations | blocked | unknown | not judged | not applicable |\n|---|--:|--:|--:|--:|--:|--:|--:|\n")
 	row("requirements", r.Summary.Requirements)
 	row("checks", r.Summary.Checks)
 	fmt.Fprintf(&b, "\nSuite %s, tier %s, %.0f s, seed %d, started %s.", MarkdownText(r.SuiteVersion), MarkdownText(r.Candidate.Tier), r.Seconds, r.Seed, r.Started.Format("2006-01-02 15:04:05 MST"))
@@ -40,11 +40,12 @@ func (r *Report) Markdown() ([]byte, error) {
 	r.listMarkdown(&b, "Unknown", func(v RequirementVerdict) bool { return v.Verdict == check.Unknown })
 	r.listMarkdown(&b, "Blocked", func(v RequirementVerdict) bool { return v.Verdict == check.Blocked })
 	r.listMarkdown(&b, "Known deviations", func(v RequirementVerdict) bool { return v.KnownDeviation })
+	r.listMarkdown(&b, "Not judged", func(v RequirementVerdict) bool { return v.Verdict == check.NotJudged })
 	if len(r.Profiles) > 0 && b.Len() < largestMarkdown-4<<10 {
-		b.WriteString("\n## Profiles\n\n| profile | verdict | conformant | not met | known deviations | unknown |\n|---|---|--:|--:|--:|--:|\n")
+		b.WriteString("\n## Profiles\n\n| profile | verdict | conformant | not met | known deviations | unknown | not judged |\n|---|---|--:|--:|--:|--:|--:|\n")
 		for _, p := range r.Profiles {
 			n := p.Requirements
-			fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d |\n", MarkdownText(string(p.Profile)), p.Verdict, n.Conformant, n.NonConformant-n.KnownDeviations, n.KnownDeviations, n.Unknown)
+			fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d |\n", MarkdownText(string(p.Profile)), p.Verdict, n.Conformant, n.NonConformant-n.KnownDeviations, n.KnownDeviations, n.Unknown, n.NotJudged)
 		}
 	}
 	return []byte(b.String()), nil
@@ -97,6 +98,9 @@ func (r *Report) Why(id spec.ID, verdict check.Verdict) string {
 			return blockedText(c)
 		}
 		return c.Line()
+	}
+	if verdict == check.NotJudged {
+		return "no check of it was run"
 	}
 	return ""
 }

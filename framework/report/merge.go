@@ -19,12 +19,18 @@ type Part struct {
 // as what blocks a check, is decided over all of them. Of run it takes what the parts cannot know: the time, the seed,
 // the expectations and Candidate.Tier. The rest of the candidate is that of the parts. Where there are several
 // clusters, each result carries the Service range of its cluster. A check of a fixed range, which at most one of them
-// has, stands there once, with its worst verdict.
+// has, stands there once, with its worst verdict. What one cluster could not judge is left out where another one did, unless the check is about the range.
 func Merge(run Run, parts []Part) *Report {
 	tier := run.Candidate.Tier
 	run.Candidate, run.Planned = described(parts), 0
 	run.Candidate.Tier = tier
 	var results []check.Result
+	judged := map[[2]string]bool{} // checks that a part has judged
+	for _, p := range parts {
+		for _, c := range p.Report.Checks {
+			judged[[2]string{c.Suite, c.Check}] = judged[[2]string{c.Suite, c.Check}] || c.Verdict != check.NotJudged
+		}
+	}
 	at := map[[3]string]int{} // where in results a check of a range is
 	for _, p := range parts {
 		run.Planned += p.Report.NotRun
@@ -32,6 +38,9 @@ func Merge(run Run, parts []Part) *Report {
 		run.Ended = append(run.Ended, p.Report.Ended...)
 		for _, c := range p.Report.Checks {
 			r := *c.found()
+			if r.Verdict == check.NotJudged && r.ServiceCIDR == "" && judged[[2]string{r.Suite, r.Check}] {
+				continue
+			}
 			if len(parts) > 1 && r.ServiceCIDR == "" {
 				r.ServiceCIDR = p.ServiceCIDR
 			}

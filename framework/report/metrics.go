@@ -38,9 +38,9 @@ func (r *Report) Metrics() ([]byte, error) {
 	for _, suite := range slices.Sorted(maps.Keys(bySuite)) {
 		m.sample("conformance_suite_check_seconds", bySuite[suite], "suite", suite)
 	}
-	m.family("conformance_requirement_met", "gauge", "", "1 if the requirement is met or a known deviation, 0 if it is not met, blocked or unknown; none if it does not apply.")
+	m.family("conformance_requirement_met", "gauge", "", "1 if the requirement is met or a known deviation, 0 if it is not met, blocked or unknown; none if it was not judged or does not apply.")
 	for _, v := range r.Requirements {
-		if v.Verdict == check.NotApplicable {
+		if v.unjudged() {
 			continue
 		}
 		met := 0.0
@@ -89,7 +89,7 @@ func (m *metricsWriter) counts(name, help string, c Counts) {
 		verdict string
 		n       int
 	}{
-		{"conformant", c.Conformant}, {"non-conformant", c.Unexcused()}, {"known deviation", c.KnownDeviations}, {"blocked", c.Blocked}, {"unknown", c.Unknown}, {"not applicable", c.NotApplicable},
+		{"conformant", c.Conformant}, {"non-conformant", c.Unexcused()}, {"known deviation", c.KnownDeviations}, {"blocked", c.Blocked}, {"unknown", c.Unknown}, {"not judged", c.NotJudged}, {"not applicable", c.NotApplicable},
 	} {
 		m.sample(name, float64(v.n), "verdict", v.verdict)
 	}

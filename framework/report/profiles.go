@@ -13,30 +13,59 @@ import (
 // ProfileVerdict is what the run found of one profile.
 type ProfileVerdict struct {
 	Profile spec.Profile `json:"profile"`
-	// Verdict is the worst verdict over its MUST requirements, known deviations left aside.
+	// Verdict is the worst verdict over its MUST requirements, known deviations left aside. It is InPart where all that was judged is met, and a MUST was not judged.
 	Verdict check.Verdict `json:"verdict"`
 	// Requirements counts its requirements by verdict.
 	Requirements Counts `json:"requirements"`
+	// MustsNotJudged is how many of its MUST requirements bind the candidate and were not judged.
+	MustsNotJudged int `json:"mustsNotJudged,omitempty"`
 }
 
 // profiled fills in Profiles. The verdicts of requirements must be known.
-func (r *Report) profiled() {
+func (r *Report) profiled(catalogue *spec.Catalogue) {
 	for _, v := range r.Requirements {
 		if v.Profile == "" || v.Verdict == check.NotApplicable {
 			continue
 		}
-		i := slices.IndexFunc(r.Profiles, func(p ProfileVerdict) bool { return p.Profile == v.Profile })
-		if i < 0 {
-			i = len(r.Profiles)
-			r.Profiles = append(r.Profiles, ProfileVerdict{Profile: v.Profile, Verdict: check.Conformant})
-		}
-		p := &r.Profiles[i]
+		p := r.profile(v.Profile)
 		p.Requirements.add(v.Verdict, v.KnownDeviation)
+		if v.Level == spec.Must && v.Verdict == check.NotJudged {
+			p.MustsNotJudged++
+		}
 		if v.Level == spec.Must && !v.KnownDeviation {
 			p.Verdict = check.Worse(p.Verdict, v.Verdict)
 		}
 	}
+	for _, id := range r.unasked(catalogue) {
+		q := catalogue.Get(id)
+		p := r.profile(q.Profile)
+		p.Requirements.add(check.NotJudged, false)
+		if q.Level == spec.Must {
+			p.MustsNotJudged++
+		}
+	}
+	for i := range r.Profiles {
+		switch p := &r.Profiles[i]; {
+		case p.Requirements.Decided()+p.Requirements.Undecided() == 0:
+			p.Verdict = check.NotJudged
+		case p.Verdict == check.NotJudged || p.Verdict == check.NotApplicable: // all of its MUSTs are, and others were judged
+			p.Verdict = check.Conformant
+		}
+		if p := &r.Profiles[i]; p.Verdict == check.Conformant && p.MustsNotJudged > 0 {
+			p.Verdict = InPart
+		}
+	}
 	slices.SortFunc(r.Profiles, func(a, b ProfileVerdict) int { return spec.CompareProfiles(a.Profile, b.Profile) })
+}
+
+// profile is the entry of a profile, which it makes.
+func (r *Report) profile(name spec.Profile) *ProfileVerdict {
+	i := slices.IndexFunc(r.Profiles, func(p ProfileVerdict) bool { return p.Profile == name })
+	if i < 0 {
+		i = len(r.Profiles)
+		r.Profiles = append(r.Profiles, ProfileVerdict{Profile: name, Verdict: check.NotApplicable})
+	}
+	return &r.Profiles[i]
 }
 
 // writeProfiles writes what was found by profile, if there are several, one line for each. Optional features of which
@@ -46,18 +75,26 @@ func (r *Report) writeProfiles(w io.Writer) {
 		return
 	}
 	fmt.Fprintln(w, "profiles")
-	var well []string
+	var well, unjudged []string
 	for _, p := range r.Profiles {
 		n := p.Requirements
-		if wrong := n.NonConformant + n.Blocked + n.Unknown; wrong == 0 && spec.IsOptional(string(p.Profile)) {
+		if p.Verdict == check.NotJudged {
+			unjudged = append(unjudged, fmt.Sprintf("%s %d", p.Profile, n.NotJudged))
+			continue
+		}
+		if wrong := n.NonConformant + n.Blocked + n.Unknown + n.NotJudged; wrong == 0 && spec.IsOptional(string(p.Profile)) {
 			well = append(well, fmt.Sprintf("%s %d", p.Profile, n.Conformant))
 			continue
 		}
-		line := fmt.Sprintf("  %-26s %-14s %4d conformant", p.Profile, p.Verdict, n.Conformant)
+		verdict := string(p.Verdict)
+		if p.Verdict == InPart {
+			verdict = "in part"
+		}
+		line := fmt.Sprintf("  %-26s %-14s %4d met", p.Profile, verdict, n.Conformant)
 		for _, c := range []struct {
 			count int
 			what  string
-		}{{n.NonConformant - n.KnownDeviations, "non-conformant"}, {n.KnownDeviations, "known"}, {n.Blocked, "blocked"}, {n.Unknown, "unknown"}} {
+		}{{n.NonConformant - n.KnownDeviations, "not met"}, {n.KnownDeviations, "known deviations"}, {n.Blocked, "blocked"}, {n.Unknown, "unknown"}, {n.NotJudged, "not judged"}} {
 			if c.count > 0 {
 				line += fmt.Sprintf(", %d %s", c.count, c.what)
 			}
@@ -66,6 +103,9 @@ func (r *Report) writeProfiles(w io.Writer) {
 	}
 	if len(well) > 0 {
 		fmt.Fprintf(w, "  features, all conformant: %s\n", wrapped(well, "    ", 100))
+	}
+	if len(unjudged) > 0 {
+		fmt.Fprintf(w, "  nothing of it was judged: %s\n", wrapped(unjudged, "    ", 100))
 	}
 }
 

@@ -93,7 +93,7 @@ func Decode(data []byte) (*Report, error) {
 }
 
 // ofChecks are the verdicts that a check may have.
-var ofChecks = []check.Verdict{check.Conformant, check.NonConformant, check.Unknown, check.Blocked, check.NotApplicable}
+var ofChecks = []check.Verdict{check.Conformant, check.NonConformant, check.Unknown, check.Blocked, check.NotJudged, check.NotApplicable}
 
 // Problems are what contradicts itself in a report: checks of unknown requirements, and verdicts without what they rest
 // on. If the report is of the catalogue of this program, they are also sums that do not follow from the checks. Nothing
@@ -126,7 +126,7 @@ func (r *Report) Problems() (problems []error) {
 			bad("check %q is %s, which does not follow from its failure", name, c.Verdict)
 		case c.Failure != nil && c.Failure.Message == "":
 			bad("check %q fails without saying what was expected and observed", name)
-		case (c.Verdict == check.Unknown || c.Verdict == check.NotApplicable) && c.Reason == "":
+		case slices.Contains([]check.Verdict{check.Unknown, check.NotJudged, check.NotApplicable}, c.Verdict) && c.Reason == "":
 			bad("check %q is %s without a reason", name, c.Verdict)
 		case c.Verdict == check.Conformant && c.Reason != "":
 			bad("check %q is conformant, but has a reason not to be: %s", name, visible(oneLine(c.Reason)))

@@ -14,7 +14,11 @@ import (
 )
 
 // SchemaVersion is the version of the report's JSON form. It grows when a field changes its meaning or goes.
-const SchemaVersion = 1
+// Version 2 tells apart what does not apply and what was not judged.
+const SchemaVersion = 2
+
+// tellsNotJudged is the first version whose reports say "not applicable" only of what does not bind the candidate.
+const tellsNotJudged = 2
 
 // Report is what a run found. Its JSON form is deterministic: the same results give the same bytes but for times.
 type Report struct {
@@ -85,7 +89,9 @@ type Counts struct {
 	KnownDeviations int `json:"knownDeviations"`
 	Blocked         int `json:"blocked"`
 	Unknown         int `json:"unknown"`
-	NotApplicable   int `json:"notApplicable"`
+	// NotJudged is what binds the candidate and the run could not decide, or left out.
+	NotJudged     int `json:"notJudged"`
+	NotApplicable int `json:"notApplicable"`
 }
 
 func (c *Counts) add(v check.Verdict, known bool) {
@@ -101,10 +107,18 @@ func (c *Counts) add(v check.Verdict, known bool) {
 		c.Blocked++
 	case check.Unknown:
 		c.Unknown++
+	case check.NotJudged:
+		c.NotJudged++
 	case check.NotApplicable:
 		c.NotApplicable++
 	}
 }
+
+// Decided is how many were judged: they are met, or are not.
+func (c Counts) Decided() int { return c.Conformant + c.NonConformant }
+
+// Binding is how many bind the candidate, whether they were judged or not.
+func (c Counts) Binding() int { return c.Decided() + c.Blocked + c.Unknown + c.NotJudged }
 
 // RequirementVerdict is the worst verdict of the checks of one requirement.
 type RequirementVerdict struct {
@@ -115,6 +129,8 @@ type RequirementVerdict struct {
 	Verdict        check.Verdict `json:"verdict"`
 	KnownDeviation bool          `json:"knownDeviation,omitempty"`
 	Checks         int           `json:"checks"`
+	// NotJudged is how many of the checks could not be decided by this run. The requirement is judged if another one was.
+	NotJudged int `json:"notJudged,omitempty"`
 	// BlockedBy are the requirements that its failures go back to; set when the verdict is blocked.
 	BlockedBy []spec.ID `json:"blockedBy,omitempty"`
 }
@@ -183,7 +199,7 @@ func (r *Report) conclude(catalogue *spec.Catalogue, results []check.Result) {
 	r.judge(catalogue)
 	r.qualify()
 	r.rooted()
-	r.profiled()
+	r.profiled(catalogue)
 	r.TimeToConsistency = timeToConsistency(results)
 }
 
@@ -220,6 +236,9 @@ func (r *Report) judge(catalogue *spec.Catalogue) {
 			}
 			v.Checks++
 			on := c.VerdictOn(id)
+			if on == check.NotJudged {
+				v.NotJudged++
+			}
 			v.Verdict = check.Worse(v.Verdict, on)
 			if on == check.NonConformant && c.KnownDeviation == nil {
 				v.KnownDeviation = false
@@ -235,12 +254,13 @@ func (r *Report) judge(catalogue *spec.Catalogue) {
 		r.Requirements = append(r.Requirements, *v)
 	}
 	slices.SortFunc(r.Requirements, func(a, b RequirementVerdict) int { return cmp.Compare(a.ID, b.ID) })
+	r.Summary.Requirements.NotJudged += len(r.unasked(catalogue))
 	r.Verdict = unexcused
 	if r.NotRun > 0 || r.Interrupted || len(r.Ended) > 0 {
 		r.Verdict = check.Worse(r.Verdict, check.Unknown)
 	}
 	// Where all that was decided is excused, or about what SHOULD be, no MUST is violated.
-	if decided := r.Summary.Checks.Conformant + r.Summary.Checks.NonConformant; r.Verdict == check.NotApplicable && decided > 0 {
+	if decided := r.Summary.Checks.Decided(); (r.Verdict == check.NotApplicable || r.Verdict == check.NotJudged) && decided > 0 {
 		r.Verdict = check.Conformant
 	}
 }
@@ -279,8 +299,8 @@ func (r *Report) ExitCode() int {
 	return ExitUnknown
 }
 
-// NotJudged is how many checks the end of an interrupted run left without a verdict.
-func (r *Report) NotJudged() int {
+// CutOff is how many checks the end of an interrupted run left without a verdict.
+func (r *Report) CutOff() int {
 	n := r.NotRun
 	for _, c := range r.Checks {
 		if c.Verdict == check.Unknown && c.Reason == check.Interrupted {
@@ -296,7 +316,7 @@ func (r *Report) VerdictLine() string {
 	if r.Selection.ofShard() {
 		line += fmt.Sprintf("; shard %s", r.Selection.Shard)
 	}
-	if n := r.NotJudged(); r.Interrupted {
+	if n := r.CutOff(); r.Interrupted {
 		line += fmt.Sprintf("; interrupted, %d checks were not judged", n)
 	}
 	if len(r.Ended) > 0 {
@@ -334,6 +354,8 @@ func (r *Report) verdictOnMusts() string {
 		return fmt.Sprintf("%d expected failures passed: correct the list of known deviations", len(r.UnexpectedPasses))
 	case check.NotApplicable:
 		return "nothing was decided: no check applies"
+	case check.NotJudged:
+		return "nothing was decided: this run can judge no check that applies"
 	}
 	return string(r.Verdict)
 }

@@ -34,7 +34,7 @@ func result(id spec.ID, name string, v check.Verdict) check.Result {
 	switch v {
 	case check.NonConformant:
 		r.Failure = &check.Failure{Message: "expected a\nobserved \x00b", Location: "allocation/x.go:1", Reproduce: []string{"kubectl get"}}
-	case check.Unknown, check.NotApplicable:
+	case check.Unknown, check.NotJudged, check.NotApplicable:
 		r.Reason = "because"
 	}
 	return r
@@ -132,7 +132,7 @@ func TestJUnitMapsVerdicts(t *testing.T) {
 		t.Errorf("counts: %+v", suites)
 	}
 	cases := suites.Suites[0].Cases
-	if cases[1].Failure == nil || cases[1].Failure.Type != "non-conformant" || cases[2].Error == nil || cases[3].Skipped == nil || cases[3].Skipped.Message != "because" {
+	if cases[1].Failure == nil || cases[1].Failure.Type != "non-conformant" || cases[2].Error == nil || cases[3].Skipped == nil || cases[3].Skipped.Message != "not applicable: because" {
 		t.Errorf("verdicts are not mapped: %s", data)
 	}
 	if cases[4].Skipped == nil || cases[4].Skipped.Message != "known deviation: it does" {

@@ -28,6 +28,8 @@ type Selection struct {
 	Arguments []string `json:"arguments,omitempty"`
 	// LeftOut are requirements of which checks were left out, because they are about other ranges than the run named.
 	LeftOut []spec.ID `json:"leftOut,omitempty"`
+	// Unasked are requirements that the claims of the candidate cover, and of which the run was asked to judge no check.
+	Unasked []spec.ID `json:"unasked,omitempty"`
 	// Claimed is how many requirements with a check the claims of the candidate cover.
 	Claimed int `json:"claimed"`
 }
@@ -65,7 +67,7 @@ func (r *Report) qualify() {
 	case r.Verdict != check.Conformant:
 	case r.ownExcuses() > 0:
 		r.Verdict = AsExpected
-	case r.Selection != nil && r.Selection.Partial():
+	case r.Selection != nil && r.Selection.Partial(), r.SchemaVersion >= tellsNotJudged && r.mustsNotJudged() > 0:
 		r.Verdict = InPart
 	}
 }
@@ -98,9 +100,12 @@ func (r *Report) list() string {
 func (r *Report) judged() string { return r.judgedPhrase().String() }
 
 func (r *Report) judgedPhrase() words.Phrase {
-	n := r.Summary.Requirements.Conformant + r.Summary.Requirements.NonConformant
-	if r.Selection == nil {
-		return words.Say("judged-count", n)
+	n := r.Summary.Requirements
+	switch {
+	case r.SchemaVersion >= tellsNotJudged:
+		return words.Say("judged-count-of", n.Decided(), n.Binding())
+	case r.Selection == nil:
+		return words.Say("judged-count", n.Decided())
 	}
-	return words.Say("judged-count-of", n, r.Selection.Claimed)
+	return words.Say("judged-count-of", n.Decided(), r.Selection.Claimed)
 }

@@ -90,7 +90,7 @@ func (s ShardReport) fits() error {
 	case s.Catalogue != spec.Digest():
 		return fmt.Errorf("%s was judged by another catalogue of requirements than that of this program: merge with the program of suite %s", s.Path, visible(s.SuiteVersion))
 	case s.Interrupted || s.NotRun > 0:
-		return fmt.Errorf("%s is partial, %d checks were not judged: run shard %s again", s.Path, s.NotJudged(), s.Selection.Shard)
+		return fmt.Errorf("%s is partial, %d checks were not judged: run shard %s again", s.Path, s.CutOff(), s.Selection.Shard)
 	case s.Candidate.Implementation == "":
 		return fmt.Errorf("%s judged nothing, for there was no cluster: run shard %s again", s.Path, s.Selection.Shard)
 	}

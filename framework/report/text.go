@@ -53,11 +53,12 @@ func (r *Report) WriteSummary(w io.Writer, p Palette) {
 		if c.Blocked > 0 {
 			known += fmt.Sprintf("  %3d blocked", c.Blocked)
 		}
-		fmt.Fprintf(w, "%-13s %5d conformant  %3d non-conformant%s  %3d unknown  %3d not applicable\n", what, c.Conformant, c.NonConformant, known, c.Unknown, c.NotApplicable)
+		fmt.Fprintf(w, "%-13s %5d conformant  %3d non-conformant%s  %3d unknown  %3d not judged  %3d not applicable\n", what, c.Conformant, c.NonConformant, known, c.Unknown, c.NotJudged, c.NotApplicable)
 	}
 	row("requirements", r.Summary.Requirements)
 	row("checks", r.Summary.Checks)
 	r.writeProfiles(w)
+	r.writeNotJudged(w)
 	if t := r.TimeToConsistency; t != nil {
 		fmt.Fprintf(w, "time to consistency of %d changes: p50 %.2f s, p99 %.2f s, max %.2f s\n", t.Changes, t.P50, t.P99, t.Max)
 	}

@@ -48,6 +48,7 @@ type profileResult struct {
 	Statistics statistics `json:"statistics"`
 	Failed     []spec.ID  `json:"failedRequirements,omitempty"`
 	Undecided  []spec.ID  `json:"undecidedRequirements,omitempty"`
+	NotJudged  []spec.ID  `json:"notJudgedRequirements,omitempty"`
 }
 
 type extended struct {
@@ -71,7 +72,9 @@ type deviationEntry struct {
 // add counts the verdict on a requirement. Known deviations are counted as skipped, for they neither pass nor fail.
 func (s *profileResult) add(v *RequirementVerdict) {
 	switch {
-	case v.Level != spec.Must || v.Verdict == check.NotApplicable || v.KnownDeviation:
+	case v.Level == spec.Must && v.Verdict == check.NotJudged:
+		s.NotJudged = append(s.NotJudged, v.ID)
+	case v.Level != spec.Must || v.unjudged() || v.KnownDeviation:
 		s.Statistics.Skipped++
 	case v.Verdict == check.Conformant:
 		s.Statistics.Passed++
@@ -88,7 +91,7 @@ func (s *profileResult) conclude() {
 	switch {
 	case s.Statistics.Failed > 0:
 		s.Result = "failure"
-	case len(s.Undecided) > 0 || s.Statistics.Passed == 0:
+	case len(s.Undecided) > 0 || len(s.NotJudged) > 0 || s.Statistics.Passed == 0:
 		s.Result = "partial"
 	default:
 		s.Result = "success"
@@ -104,7 +107,7 @@ func (r *Report) YAML() ([]byte, error) {
 		Catalogue: r.Catalogue, Verdict: r.Verdict, Sentence: r.Sentence(),
 		Judged: judged{
 			ControlPlane: c.Implementation + " " + c.Version, DataPlane: c.DataPlane.String(), ProxyMode: c.ProxyMode, Tier: c.Tier, Components: c.Components, Seed: r.Seed,
-			Partial: r.Selection != nil && r.Selection.Partial(),
+			Partial: r.Partial(),
 		},
 		Implementation: Submitter{Project: c.Implementation, Version: c.Version},
 	}
@@ -131,6 +134,17 @@ func (r *Report) YAML() ([]byte, error) {
 		}
 		out.Profiles[at].Core.add(v)
 	}
+	for _, id := range r.unasked(spec.Default()) {
+		q := spec.Default().Get(id)
+		at := slices.IndexFunc(out.Profiles, func(p profileEntry) bool { return p.Name == string(q.Profile) })
+		v := RequirementVerdict{ID: id, Level: q.Level, Verdict: check.NotJudged}
+		switch {
+		case spec.IsOptional(string(q.Profile)):
+			features.add(&v)
+		case at >= 0:
+			out.Profiles[at].Core.add(&v)
+		}
+	}
 	slices.SortFunc(out.Profiles, func(a, b profileEntry) int { return spec.CompareProfiles(spec.Profile(a.Name), spec.Profile(b.Name)) })
 	for i := range out.Profiles {
 		out.Profiles[i].Core.conclude()
@@ -139,7 +153,7 @@ func (r *Report) YAML() ([]byte, error) {
 		if !spec.IsOptional(string(p)) {
 			continue
 		}
-		judged := slices.ContainsFunc(r.Profiles, func(v ProfileVerdict) bool { return v.Profile == p })
+		judged := slices.ContainsFunc(r.Profiles, func(v ProfileVerdict) bool { return v.Profile == p && v.Verdict != check.NotJudged })
 		if judged {
 			features.Supported = append(features.Supported, string(p))
 		} else {

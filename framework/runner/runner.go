@@ -96,6 +96,26 @@ func (s *Selection) Claimed(declarations []check.Declaration) map[spec.ID]bool {
 	return claimed
 }
 
+// Unasked are the requirements that the candidate claims and of which this selection has no check run, sorted. What the other shards judge is not among them.
+func (s *Selection) Unasked(declarations []check.Declaration) (ids []spec.ID) {
+	asked := map[spec.ID]bool{}
+	for _, d := range declarations {
+		if !s.selects(d) || d.OtherRanges {
+			continue
+		}
+		for _, id := range d.Requirements {
+			asked[id] = true
+		}
+	}
+	for id := range s.Claimed(declarations) {
+		if !asked[id] {
+			ids = append(ids, id)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
 // Validate finds names in the selection that mean nothing. declarations are all checks.
 func (s *Selection) Validate(declarations []check.Declaration) error {
 	var problems []error

@@ -35,8 +35,11 @@ func ofBalancers(name string, options ...check.ServiceOption) *corev1.Service {
 // needBalancers skips the check unless somebody is declared to make load balancers.
 func needBalancers(net *check.Network) {
 	ginkgo.GinkgoHelper()
-	if declared := net.Declared(spec.LoadBalancers); declared == "" || declared == "none" {
-		ginkgo.Skip("it is judged where load-balancers is declared, to be " + serviceController + " or another-way")
+	switch net.Declared(spec.LoadBalancers) {
+	case "":
+		check.LeaveUnjudged(check.ByImplementation, "it is judged where load-balancers is declared, to be %s or another-way", serviceController)
+	case "none":
+		check.DoesNotBind("nobody makes load balancers here (load-balancers)")
 	}
 }
 
@@ -73,7 +76,7 @@ func balancerOf(ctx context.Context, net *check.Network, svc *corev1.Service, se
 // throughBalancer are calls to the addresses through the load balancer that has them.
 func throughBalancer(addresses []netip.Addr, want check.Want) []check.Case {
 	if len(addresses) == 0 {
-		ginkgo.Skip("the load balancer is known by a host name only, and what it serves is judged by its address")
+		check.LeaveUnjudged("load balancers with addresses", "the load balancer is known by a host name only, and what it serves is judged by its address")
 	}
 	var cases []check.Case
 	for _, a := range addresses {
@@ -104,7 +107,7 @@ func nodesOfBalancers(ctx context.Context, net *check.Network) (own string, othe
 		}
 	}
 	if len(others) < 2 {
-		ginkgo.Skip("fewer than two nodes are used by load balancers")
+		check.LeaveUnjudged("a cluster with more nodes", "fewer than two nodes are used by load balancers")
 	}
 	return others[0], others[1:]
 }
@@ -210,7 +213,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			})
 			err := excludeNode(ctx, net, own, `null`) // changes nothing
 			if apierrors.IsForbidden(err) {
-				ginkgo.Skip("it labels a node, which the user of this run may not: grant patch on nodes")
+				check.LeaveUnjudged("the right to patch nodes", "it labels a node, which the user of this run may not")
 			}
 			check.Must(err)
 			check.Deciding(func() {

@@ -167,11 +167,15 @@ func ownAddress(ctx context.Context, net *check.Network, client candidate.Client
 	return o.Source.Addr().Unmap()
 }
 
-// asDeclared skips the check unless the implementation declares the value: what it may decide is judged by what it says of it.
+// asDeclared ends the check unless the implementation declares the value: what it may decide is judged by what it says of it.
 func asDeclared(net *check.Network, d spec.Declarable, value string) {
 	ginkgo.GinkgoHelper()
-	if declared := net.Declared(d); declared != value {
-		ginkgo.Skip(fmt.Sprintf("it is judged where %s is declared to be %q; here it is %q", d, value, declared))
+	switch declared := net.Declared(d); declared {
+	case value:
+	case "":
+		check.LeaveUnjudged(check.ByImplementation, "it is judged where %s is declared to be %q; here nothing is declared of it", d, value)
+	default:
+		check.DoesNotBind("it is judged where %s is declared to be %q; here it is %q", d, value, declared)
 	}
 }
 

@@ -158,7 +158,7 @@ func podObjects(ctx context.Context, net *check.Network, app string, n int, node
 	}
 	if net.Has(spec.Kubelet) {
 		if n > fewPods && !net.Has(spec.VirtualClock) {
-			ginkgo.Skip(fmt.Sprintf("it takes %d pods at once, and where they really run others would feel it", n))
+			check.LeaveUnjudged(check.ByLab, "it takes %d pods at once, and where they really run others would feel it", n)
 		}
 		check.Concurrently(n, func(i int) { made[i] = net.Start(ctx, made[i]) })
 		return made

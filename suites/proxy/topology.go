@@ -2,7 +2,6 @@ package proxy
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
@@ -29,7 +28,7 @@ func newZones(ctx context.Context, net *check.Network) *zones {
 	all := net.Nodes()
 	other := slices.IndexFunc(all, func(n candidate.Node) bool { return n.Zone != all[0].Zone })
 	if all[0].Zone == "" || other < 0 || all[other].Zone == "" {
-		ginkgo.Skip(fmt.Sprintf("the nodes are not in two zones (label topology.kubernetes.io/zone): %v", all))
+		check.LeaveUnjudged(check.ByZones, "the nodes are not in two zones (label topology.kubernetes.io/zone): %v", all)
 	}
 	z.indices = [2]int{0, other}
 	for k, i := range z.indices {
@@ -186,7 +185,7 @@ var _ = ginkgo.Describe("topology hints", func() {
 			// on its node, which is another requirement.
 			i := slices.IndexFunc(net.Nodes(), func(n candidate.Node) bool { return !slices.Contains(z.nodes[:], n.Name) })
 			if i < 0 {
-				ginkgo.Skip("there is no third node")
+				check.LeaveUnjudged(check.ByZones, "there is no third node")
 			}
 			here := net.Node(i)
 			client := net.ClientPod(ctx, here)

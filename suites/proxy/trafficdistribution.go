@@ -36,7 +36,7 @@ func newNeighbourhood(net *check.Network) neighbourhood {
 			return neighbourhood{a.Name, nodes[i+1+k].Name, nodes[far].Name}
 		}
 	}
-	ginkgo.Skip("there are no three nodes of which two are in the same zone (label topology.kubernetes.io/zone)")
+	check.LeaveUnjudged(check.ByZones, "there are no three nodes of which two are in the same zone (label topology.kubernetes.io/zone)")
 	return neighbourhood{}
 }
 
@@ -106,7 +106,7 @@ var _ = ginkgo.Describe("the annotation topology-mode Auto", func() {
 				}
 			}
 			if len(zones) < 2 || slices.Contains(zones, "") {
-				ginkgo.Skip("the nodes are not in two or more zones (label topology.kubernetes.io/zone)")
+				check.LeaveUnjudged(check.ByZones, "the nodes are not in two or more zones (label topology.kubernetes.io/zone)")
 			}
 			auto := check.With(func(s *corev1.Service) { s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"} })
 			// With 24 endpoints no zone is more than a fifth beyond its share, however the CPUs are divided among up to four zones.

@@ -27,15 +27,15 @@ type arguments struct {
 
 // results are those of any method of a data plane.
 type results struct {
-	Pod         candidate.Pod          `json:"pod,omitzero"`
-	Outcomes    [][]candidate.Outcome  `json:"outcomes,omitempty"`
-	Resolutions []candidate.Resolution `json:"resolutions,omitempty"`
-	Text        string                 `json:"text,omitempty"`
-	Environment []string               `json:"environment,omitempty"`
-	Node        candidate.Node         `json:"node,omitzero"`
-	State       candidate.ProxyState   `json:"state,omitzero"`
-	Unavailable string                 `json:"unavailable,omitempty"`
-	Error       string                 `json:"error,omitempty"`
+	Pod         candidate.Pod               `json:"pod,omitzero"`
+	Outcomes    [][]candidate.Outcome       `json:"outcomes,omitempty"`
+	Resolutions []candidate.Resolution      `json:"resolutions,omitempty"`
+	Text        string                      `json:"text,omitempty"`
+	Environment []string                    `json:"environment,omitempty"`
+	Node        candidate.Node              `json:"node,omitzero"`
+	State       candidate.ProxyState        `json:"state,omitzero"`
+	Unavailable *candidate.UnavailableError `json:"unavailable,omitempty"`
+	Error       string                      `json:"error,omitempty"`
 }
 
 // methods are those of a data plane, by name: the last part of the path that they are called at.
@@ -128,7 +128,7 @@ func (s *Server) serveDataPlane(w http.ResponseWriter, r *http.Request) {
 	var out results
 	switch err := method(r.Context(), plane, &in, &out); {
 	case candidate.IsUnavailable(err):
-		out = results{Unavailable: err.Error()}
+		out = results{Unavailable: candidate.AsUnavailable(err)}
 	case err != nil:
 		out = results{Error: err.Error()}
 	}
@@ -161,8 +161,8 @@ func (d *dataPlane) do(ctx context.Context, method string, in arguments) (result
 		return results{}, err
 	}
 	switch {
-	case out.Unavailable != "":
-		return results{}, candidate.Unavailable("%s", out.Unavailable)
+	case out.Unavailable != nil:
+		return results{}, out.Unavailable
 	case out.Error != "":
 		return results{}, errors.New(out.Error)
 	}

@@ -43,11 +43,11 @@ type leaseAnswer struct {
 	First        int              `json:"first"`
 	Last         int              `json:"last"`
 	// Nodes and ExternalAddresses are those of a data plane.
-	Nodes             []candidate.Node `json:"nodes,omitempty"`
-	ExternalAddresses []netip.Addr     `json:"externalAddresses,omitempty"`
-	Namespace         string           `json:"namespace,omitempty"` // that was lent with it
-	Unavailable       string           `json:"unavailable,omitempty"`
-	Error             string           `json:"error,omitempty"`
+	Nodes             []candidate.Node            `json:"nodes,omitempty"`
+	ExternalAddresses []netip.Addr                `json:"externalAddresses,omitempty"`
+	Namespace         string                      `json:"namespace,omitempty"` // that was lent with it
+	Unavailable       *candidate.UnavailableError `json:"unavailable,omitempty"`
+	Error             string                      `json:"error,omitempty"`
 }
 
 // Serve starts a server on loopback. settings is any JSON value; the workers read it with Client.Settings. events
@@ -134,7 +134,7 @@ func lease[Request any, Plane candidate.ControlPlane](s *Server, acquire func(co
 		cp, err := acquire(r.Context(), request)
 		switch {
 		case candidate.IsUnavailable(err):
-			answer(w, leaseAnswer{Unavailable: err.Error()})
+			answer(w, leaseAnswer{Unavailable: candidate.AsUnavailable(err)})
 		case err != nil:
 			answer(w, leaseAnswer{Error: err.Error()})
 		case r.Context().Err() != nil: // the worker was interrupted while it waited
@@ -215,7 +215,7 @@ func (s *Server) change(w http.ResponseWriter, r *http.Request, request any, do 
 	out, err := do(cp)
 	switch {
 	case candidate.IsUnavailable(err):
-		out = leaseAnswer{Unavailable: err.Error()}
+		out = leaseAnswer{Unavailable: candidate.AsUnavailable(err)}
 	case err != nil:
 		out = leaseAnswer{Error: err.Error()}
 	}
@@ -355,8 +355,8 @@ func (l *leased) AnotherServer(ctx context.Context, gates map[string]bool) (cand
 // failure is the error that an answer tells of.
 func (a *leaseAnswer) failure() error {
 	switch {
-	case a.Unavailable != "":
-		return candidate.Unavailable("%s", a.Unavailable)
+	case a.Unavailable != nil:
+		return a.Unavailable
 	case a.Error != "":
 		return errors.New(a.Error)
 	}

@@ -213,11 +213,8 @@ func (r *Reach) compareChanges(of []*change, right call, arguments []reflect.Val
 func copied(arguments []reflect.Value) []reflect.Value {
 	out := slices.Clone(arguments)
 	for i, v := range out {
-		switch o := v.Interface().(type) {
-		case runtime.Object:
-			if !reflect.ValueOf(o).IsNil() {
-				out[i] = reflect.ValueOf(o.DeepCopyObject())
-			}
+		if o, ok := v.Interface().(runtime.Object); ok && !reflect.ValueOf(o).IsNil() {
+			out[i] = reflect.ValueOf(o.DeepCopyObject())
 		}
 	}
 	return out

@@ -39,8 +39,8 @@ func (w *walk) through(v reflect.Value, list int) {
 	case isRule(v.Type()):
 		w.places = append(w.places, Place{v.Field(nameField).String(), list, settable(v.Field(doField))})
 	default:
-		for i := range v.NumField() {
-			w.through(v.Field(i), 0)
+		for _, field := range v.Fields() {
+			w.through(field, 0)
 		}
 	}
 }
@@ -50,7 +50,7 @@ const nameField, doField = 0, 2
 
 // settable is a field that can be set although it, or the field that it stands in, is not exported.
 func settable(v reflect.Value) reflect.Value {
-	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem() //nolint:gosec // the fields of a book are not exported
+	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }
 
 // Kind is the type of the function that the rule is.
@@ -83,8 +83,8 @@ func ownLists(v reflect.Value) {
 		reflect.Copy(own, list)
 		list.Set(own)
 	case v.Kind() == reflect.Struct && !isRule(v.Type()) && v.Type() != reflect.TypeFor[Pure]():
-		for i := range v.NumField() {
-			ownLists(v.Field(i))
+		for _, field := range v.Fields() {
+			ownLists(field)
 		}
 	}
 }

@@ -22,8 +22,8 @@ func kindsIn(v reflect.Value, kinds *Pure) {
 		*kinds = settable(v).Interface().(Pure)
 		return
 	}
-	for i := range v.NumField() {
-		if field := v.Field(i); field.Kind() == reflect.Struct && !isRule(field.Type()) {
+	for _, field := range v.Fields() {
+		if field.Kind() == reflect.Struct && !isRule(field.Type()) {
 			kindsIn(field, kinds)
 		}
 	}

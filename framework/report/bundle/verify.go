@@ -140,7 +140,7 @@ func ofSelection(r *report.Report) (findings []string) {
 		find("the list of known deviations is not the published one: %s", s.Expectations)
 	}
 	if r.Interrupted || r.NotRun > 0 {
-		find("%d checks were not judged", r.NotJudged())
+		find("%d checks were not judged", r.CutOff())
 	}
 	for _, e := range r.Ended {
 		find("%s ended by itself", e.Program)
@@ -165,6 +165,9 @@ func ofCompleteness(files Files, r *report.Report, suite Suite) (findings []stri
 			}
 		}
 	}
+	for _, line := range Uncovered(r) {
+		find("%s", line)
+	}
 	s := r.Selection
 	if s == nil {
 		return findings
@@ -182,6 +185,32 @@ func ofCompleteness(files Files, r *report.Report, suite Suite) (findings []stri
 		find("check %q has no result", name)
 	}
 	return findings
+}
+
+// Uncovered says of each profile that is claimed and not certified, for a MUST of it was not judged, how many were not and what would judge one.
+func Uncovered(r *report.Report) (lines []string) {
+	for _, p := range r.Profiles {
+		if p.MustsNotJudged > 0 {
+			lines = append(lines, fmt.Sprintf("profile %s is claimed, and %d of its MUST requirements were not judged%s", p.Profile, p.MustsNotJudged, firstUnjudged(r, p.Profile)))
+		}
+	}
+	return lines
+}
+
+// firstUnjudged names a MUST of the profile that was not judged, with the reason and with what would decide it.
+func firstUnjudged(r *report.Report, profile spec.Profile) string {
+	for _, u := range r.NotJudged() {
+		q := spec.Default().Get(u.ID)
+		if q == nil || q.Profile != profile || q.Level != spec.Must {
+			continue
+		}
+		text := fmt.Sprintf(", such as %s: %s", u.ID, u.Why)
+		if u.By != "" {
+			text += " (judged by: " + u.By + ")"
+		}
+		return text
+	}
+	return ""
 }
 
 // ofClaim compares the report with the implementation file.

@@ -11,8 +11,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// NotJudged stands in a matrix where a report does not have the requirement: it is not claimed.
-const NotJudged = "not judged"
+// NotClaimed stands in a matrix where a report does not have the requirement.
+const NotClaimed = "not claimed"
 
 // Matrix is implementations by requirements.
 type Matrix struct {
@@ -39,7 +39,7 @@ type Declared struct {
 }
 
 // Differs reports whether the reports that judged the requirement do not all find the same.
-func (r Row) Differs() bool { return differ(r.Verdicts, NotJudged, "not applicable") }
+func (r Row) Differs() bool { return differ(r.Verdicts, NotClaimed, "not judged", "not applicable") }
 
 // Differs reports whether the implementations that say something do not all say the same.
 func (d Declared) Differs() bool { return differ(d.Values, "") }
@@ -68,7 +68,7 @@ func Compare(all []Entry) *Matrix {
 		for _, v := range all[i].Report.Requirements {
 			row := rows[v.ID]
 			if row == nil {
-				row = &Row{ID: v.ID, Level: v.Level, Verdicts: slices.Repeat([]string{NotJudged}, len(all))}
+				row = &Row{ID: v.ID, Level: v.Level, Verdicts: slices.Repeat([]string{NotClaimed}, len(all))}
 				rows[v.ID] = row
 			}
 			row.Verdicts[i] = v.Words()
@@ -92,9 +92,9 @@ func Compare(all []Entry) *Matrix {
 }
 
 // signs are verdicts in one character.
-var signs = map[string]string{"conformant": "+", "non-conformant": "X", "known deviation": "k", "blocked": "b", "unknown": "?", "not applicable": "-", NotJudged: "."}
+var signs = map[string]string{"conformant": "+", "non-conformant": "X", "known deviation": "k", "blocked": "b", "unknown": "?", "not judged": "n", "not applicable": "-", NotClaimed: "."}
 
-const legend = "+ conformant  X not met  k known deviation  b blocked  ? unknown  - not applicable  . not judged"
+const legend = "+ conformant  X not met  k known deviation  b blocked  ? unknown  n not judged  - not applicable  . not claimed"
 
 // WriteText writes the matrix for a terminal: a column for each report, and the rows on which they differ, or all.
 func (m *Matrix) WriteText(w io.Writer, p report.Palette, all bool) {

@@ -179,11 +179,22 @@ type line struct {
 	Counts               report.Counts
 	Date, Tier, Suite    string
 	Reproduce            string
+	// NotMet and Unjudged are set on the page of the implementation; Newest is of the newest version there.
+	NotMet   []notMet
+	Unjudged []report.Unjudging
+	Newest   bool
+}
+
+// notMet is a requirement that a report finds not met, with what was found.
+type notMet struct {
+	ID    spec.ID
+	Level spec.Level
+	Why   string
 }
 
 func lineOf(e *collection.Entry) line {
 	return line{
-		Name: e.Implementation, Version: e.Version, Mode: e.Mode, Class: report.ClassOf(e.Report.Verdict), Verdict: e.Report.ShortPhrase(), Report: reportPage(e), Archive: archive(e),
+		Name: e.Implementation, Version: e.Version, Mode: e.Mode, Class: report.ClassOf(e.Report.Standing()), Verdict: e.Report.ShortPhrase(), Report: reportPage(e), Archive: archive(e),
 		Own: implementationPage(e.Implementation), Counts: e.Report.Summary.Requirements, Date: e.Report.Started.Format("2006-01-02"), Tier: e.Report.Candidate.Tier,
 		Suite: e.Report.SuiteVersion, Reproduce: e.Manifest.Reproduce,
 	}
@@ -230,11 +241,11 @@ func (s *maker) overview() *overview {
 	for _, p := range spec.Default().Profiles() {
 		row, judged := profileRow{Name: p}, false
 		for i, e := range s.newest {
-			c := cell{Class: "na", Text: "–", Verdict: "not judged", Column: o.Columns[i]}
+			c := cell{Class: "na", Text: "–", Verdict: "not claimed", Column: o.Columns[i]}
 			for _, v := range e.Report.Profiles {
 				if n := v.Requirements; v.Profile == p {
 					judged = true
-					c.Text, c.Verdict = fmt.Sprintf("%d/%d", n.Conformant, n.Conformant+n.NonConformant+n.Blocked+n.Unknown), string(v.Verdict)
+					c.Text, c.Verdict = fmt.Sprintf("%d/%d", n.Conformant, n.Binding()), string(v.Verdict)
 					c.Class = report.ClassOf(v.Verdict)
 					if c.Class == "good" && n.KnownDeviations > 0 {
 						c.Class, c.Verdict = "known", "known deviations"
@@ -303,7 +314,14 @@ func (s *maker) implementation(name string, all []collection.Entry) *implementat
 		if e.Implementation != name {
 			continue
 		}
-		page.Lines = append(page.Lines, lineOf(e))
+		l := lineOf(e)
+		l.Unjudged, l.Newest = e.Report.WhyNotJudged(), len(page.Lines) == 0 || e.Version == page.Lines[0].Version
+		for _, v := range e.Report.Requirements {
+			if v.Class() == "bad" || v.Class() == "blocked" {
+				l.NotMet = append(l.NotMet, notMet{v.ID, v.Level, e.Report.Why(v.ID, v.Verdict)})
+			}
+		}
+		page.Lines = append(page.Lines, l)
 		if page.Organization == "" {
 			page.Organization, page.URL = e.Report.Submitter.Organization, e.Report.Submitter.URL
 			for _, d := range slices.Sorted(maps.Keys(spec.Declarables)) {

@@ -89,7 +89,7 @@ func (s *APIServer) another(ctx context.Context, gates map[string]bool) (*APISer
 	}
 	if err := a.start(ctx, nil); errors.Is(err, process.ErrGate) {
 		os.RemoveAll(home) // whatever stays goes with the folder of the lab
-		return nil, candidate.Unavailable("kube-apiserver %s does not start with the feature gates %v", s.Binaries.Version, gates)
+		return nil, candidate.NotBound("kube-apiserver %s does not start with the feature gates %v", s.Binaries.Version, gates)
 	} else if err != nil {
 		return nil, err
 	}

@@ -47,10 +47,10 @@ func ParseRanges(q candidate.Request, v programs.Version) (Ranges, error) {
 	case 2:
 		r.Primary, r.Secondary = q.ServiceCIDRs[0], q.ServiceCIDRs[1]
 		if r.Primary.Addr().Is4() == r.Secondary.Addr().Is4() {
-			return Ranges{}, candidate.Unavailable("kube-apiserver takes two Service CIDRs only if they are of different families, not %s and %s", r.Primary, r.Secondary)
+			return Ranges{}, candidate.NotBound("kube-apiserver takes two Service CIDRs only if they are of different families, not %s and %s", r.Primary, r.Secondary)
 		}
 	default:
-		return Ranges{}, candidate.Unavailable("kube-apiserver takes at most two Service CIDRs, not %d", len(q.ServiceCIDRs))
+		return Ranges{}, candidate.NotBound("kube-apiserver takes at most two Service CIDRs, not %d", len(q.ServiceCIDRs))
 	}
 	r.Primary = r.Primary.Masked()
 	if r.Secondary.IsValid() {
@@ -74,11 +74,11 @@ func checkServiceCIDR(p netip.Prefix, primary bool, v programs.Version) error {
 	hostBits := p.Addr().BitLen() - p.Bits()
 	switch {
 	case primary && hostBits < minHostBits: // the size of the second range is not checked
-		return candidate.Unavailable("kube-apiserver takes no primary Service CIDR of fewer than %d addresses such as %s", 1<<minHostBits, p)
+		return candidate.NotBound("kube-apiserver takes no primary Service CIDR of fewer than %d addresses such as %s", 1<<minHostBits, p)
 	case p.Addr().Is6() && p.Bits() < 64:
-		return candidate.Unavailable("kube-apiserver allocates from no IPv6 Service CIDR with a prefix shorter than 64 bits such as %s", p)
+		return candidate.NotBound("kube-apiserver allocates from no IPv6 Service CIDR with a prefix shorter than 64 bits such as %s", p)
 	case hostBits > 20 && !v.LargeRanges():
-		return candidate.Unavailable("kube-apiserver %s takes no Service CIDR of more than 2^20 addresses such as %s", v, p)
+		return candidate.NotBound("kube-apiserver %s takes no Service CIDR of more than 2^20 addresses such as %s", v, p)
 	}
 	return nil
 }

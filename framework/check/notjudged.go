@@ -1,0 +1,92 @@
+package check
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/onsi/ginkgo/v2"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// What decides a check that a run could not decide (Result.JudgedBy).
+const (
+	BySlow           = "--slow"
+	ByLab            = "--tier lab"
+	ByDisruptive     = "--allow-disruptive"
+	ByImplementation = "a declaration in the file of --implementation"
+	ByOutside        = "--outside"
+	ByAnotherRange   = "another --service-cidr"
+	ByFreeRange      = "a range with more that is free"
+	ByZones          = "three nodes in two zones"
+)
+
+// byCapability is what decides a check that needs the capability. Those that are not here tell what an implementation is, such as kube-proxy in a mode: without one of
+// them, a check does not bind the candidate.
+var byCapability = map[spec.Capability]string{
+	spec.ChosenServiceCIDR:     "--tier lab, or a cluster of that range",
+	spec.ExhaustibleRange:      "--tier lab or kind, or --disposable for a test cluster",
+	spec.DualStack:             "a cluster of both families, such as --service-cidr 10.96.0.0/16,fd00:10:96::/112",
+	spec.SingleStack:           "a cluster of one family, such as --service-cidr 10.96.0.0/16",
+	spec.ManageServiceCIDRs:    "--tier lab or kind, or --disposable for a test cluster",
+	spec.ServiceCIDRController: ByLab,
+	spec.RestartControlPlane:   ByLab,
+	spec.SeveralAPIServers:     ByLab,
+	spec.EndpointControllers:   "a cluster with its controllers",
+	spec.DataPlane:             "a cluster with nodes, and --agent-image",
+	spec.ProxyConfiguration:    ByLab,
+	spec.ProxyMetrics:          "a proxy whose metrics can be read",
+	spec.VirtualClock:          "a candidate whose clock can be moved",
+	spec.SCTP:                  "nodes whose kernel has SCTP",
+	spec.LoadBalancer:          ByOutside,
+	spec.ClusterDNS:            "a cluster with DNS",
+	spec.Kubelet:               "--tier kind or cluster",
+}
+
+// DoesNotBind ends the check as not applicable: the requirement does not bind the candidate.
+func DoesNotBind(format string, args ...any) {
+	ginkgo.GinkgoHelper()
+	ginkgo.Skip(fmt.Sprintf(format, args...))
+}
+
+// LeaveUnjudged ends the check as not judged: the requirement binds the candidate, and this run cannot decide it. by names what would, or is empty.
+func LeaveUnjudged(by, format string, args ...any) {
+	ginkgo.GinkgoHelper()
+	if current != nil {
+		current.unjudged, current.result.JudgedBy = true, by
+	}
+	ginkgo.Skip(fmt.Sprintf(format, args...))
+}
+
+// cannot ends the check for an error that says that the candidate cannot offer something (candidate.IsUnavailable).
+func cannot(err error) {
+	ginkgo.GinkgoHelper()
+	u := candidate.AsUnavailable(err)
+	if u.NotBound {
+		DoesNotBind("%s", u.Reason)
+	}
+	LeaveUnjudged(u.JudgedBy, "%s", u.Reason)
+}
+
+// needed ends the check if the candidate lacks a capability that it needs.
+func needed(what *candidate.Description, d *Declaration) {
+	ginkgo.GinkgoHelper()
+	for _, n := range d.needs {
+		if what.Has(n) {
+			continue
+		}
+		by, binds := byCapability[n]
+		switch {
+		case !binds,
+			// What is about a proxy as kube-proxy is does not bind another one, and nobody writes objects that the API server does not know.
+			n == spec.ProxyMetrics && !what.Has(spec.KubeProxy),
+			n == spec.ManageServiceCIDRs && !what.Has(spec.ServiceCIDRAPI):
+			DoesNotBind("%s does not offer the capability %s", what.Implementation, n)
+		}
+		LeaveUnjudged(by, "%s does not offer the capability %s", what.Implementation, n)
+	}
+	if len(d.ServiceCIDRs) > 0 && len(setup.ServiceCIDRs) == 0 && !what.Has(spec.ChosenServiceCIDR) {
+		LeaveUnjudged("--service-cidr "+strings.Join(d.ServiceCIDRs, " or "), "%s does not offer the capability %s", what.Implementation, spec.ChosenServiceCIDR)
+	}
+}
