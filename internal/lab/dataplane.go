@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/internal/lab/controlplane"
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/lab/dataplane"
 )
 
@@ -26,7 +26,7 @@ func (l *Lab) ensureWorld(ctx context.Context) (*dataplane.World, error) {
 	l.worldMu.Lock()
 	defer l.worldMu.Unlock()
 	if l.World == nil && l.worldError == nil {
-		r, err := controlplane.ParseRanges(candidate.Request{DualStack: true}, l.Version)
+		r, err := apiservers.ParseRanges(candidate.Request{DualStack: true}, l.Version)
 		if err == nil {
 			l.World, err = l.StartWorld(ctx, dataplane.Cluster{Ranges: r, Zones: dataplane.SharedZones, Controllers: dataplane.EndpointControllers})
 		}

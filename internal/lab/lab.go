@@ -15,6 +15,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/certificates"
 	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/dataplane"
@@ -70,7 +71,7 @@ type Lab struct {
 	// Version, Binaries and Proxy are what the options mean.
 	Version      programs.Version
 	Binaries     *programs.Binaries
-	pool         *controlplane.Pool
+	pool         *apiservers.Pool
 	Proxy        dataplane.ProxyOptions
 	surroundings network.Surroundings
 	coreDNS      string // its version; empty if there is none
@@ -123,7 +124,7 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 	if servers <= 0 {
 		servers = controlplane.ServersThatFit()
 	}
-	l.pool = controlplane.NewPool(servers, l.start)
+	l.pool = apiservers.NewPool(servers, l.start)
 	return l, nil
 }
 
@@ -207,7 +208,7 @@ func (l *Lab) Describe() candidate.Description {
 // it alone, after everything that an earlier user left was removed. A caller that holds a lease and asks for another
 // may wait for ever if the servers that may run are all leased.
 func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.ControlPlane, error) {
-	r, err := controlplane.ParseRanges(q, l.Version)
+	r, err := apiservers.ParseRanges(q, l.Version)
 	if err != nil {
 		return nil, err
 	}
@@ -215,7 +216,7 @@ func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.
 	if err != nil {
 		return nil, err
 	}
-	c := &controlplane.ControlPlane{Lease: le, Ranges: r, Exclusive: q.Exclusive, Server: le.Member.Server.(*controlplane.APIServer)}
+	c := &controlplane.ControlPlane{Lease: le, Ranges: r, Exclusive: q.Exclusive, Server: le.Server().(*controlplane.APIServer)}
 	if q.ServiceCIDRController {
 		if c.Controller, err = c.Server.StartServiceCIDRController(ctx); err != nil {
 			le.Release()
@@ -226,7 +227,7 @@ func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.
 }
 
 // start is what the pool starts a server with.
-func (l *Lab) start(ctx context.Context, r controlplane.Ranges) (controlplane.Server, error) {
+func (l *Lab) start(ctx context.Context, r apiservers.Ranges) (apiservers.Server, error) {
 	e, err := l.ensureEtcd(ctx)
 	if err != nil {
 		return nil, err
@@ -244,7 +245,7 @@ func (l *Lab) ensureEtcd(ctx context.Context) (*controlplane.Etcd, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if l.closed {
-		return nil, controlplane.ErrClosed
+		return nil, apiservers.ErrClosed
 	}
 	if l.Etcd != nil && l.Etcd.Process.Alive() {
 		return l.Etcd, nil
@@ -270,7 +271,7 @@ func (l *Lab) Close(context.Context) error {
 	if l.World != nil {
 		l.World.Stop()
 	}
-	l.World, l.worldError = nil, controlplane.ErrClosed
+	l.World, l.worldError = nil, apiservers.ErrClosed
 	l.worldMu.Unlock()
 	l.pool.Close()
 	l.mu.Lock()

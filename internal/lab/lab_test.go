@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/fakes"
 	"github.com/service-conformance/conformance/internal/lab/programs"
@@ -53,10 +54,10 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 	if c := cp.ServiceCIDRs(); len(c) != 2 || c[0].String() != "10.96.0.0/24" || c[1].String() != "fd00::/112" {
 		t.Errorf("Service CIDRs %v", c)
 	}
-	c, err := controlplane.NewClient(cp.Access())
+	c, err := apiservers.NewClient(cp.Access())
 	fakes.Must(t, err)
 	defer c.Close()
-	fakes.Must(t, c.Get(t.Context(), controlplane.KubernetesServicePath, nil))
+	fakes.Must(t, c.Get(t.Context(), apiservers.KubernetesServicePath, nil))
 
 	s := cp.(*controlplane.ControlPlane).Server
 	before := s.Process.PID
@@ -65,10 +66,10 @@ func TestLabLeasesControlPlanes(t *testing.T) {
 		t.Error("restarted without a new process")
 	}
 	c.Close()
-	if err := c.Get(t.Context(), controlplane.KubernetesServicePath, nil); err != nil {
+	if err := c.Get(t.Context(), apiservers.KubernetesServicePath, nil); err != nil {
 		t.Errorf("at the same place after the restart: %v", err)
 	}
-	if err := c.Call(t.Context(), http.MethodPost, controlplane.DefaultServicesPath, "application/json", []byte(`{}`), nil); err != nil {
+	if err := c.Call(t.Context(), http.MethodPost, apiservers.DefaultServicesPath, "application/json", []byte(`{}`), nil); err != nil {
 		t.Errorf("restarted before it could allocate: %v", err)
 	}
 	cp.Release()
@@ -191,7 +192,7 @@ func TestCloseTwice(t *testing.T) {
 		t.Error("a server survived")
 	}
 	cp.Release()
-	if _, err := l.ControlPlane(t.Context(), candidate.Request{}); !errors.Is(err, controlplane.ErrClosed) {
+	if _, err := l.ControlPlane(t.Context(), candidate.Request{}); !errors.Is(err, apiservers.ErrClosed) {
 		t.Errorf("a request after Close: %v", err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/fakes"
 
@@ -32,7 +33,7 @@ func TestTheServerRefusesWhatTheLabCallsUnavailable(t *testing.T) {
 		if _, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: fakes.Prefixes(cidr)}); !candidate.IsUnavailable(err) {
 			t.Errorf("%s: %v, want unavailable", cidr, err)
 		}
-		_, err := l.start(t.Context(), controlplane.Ranges{Primary: fakes.Prefixes(cidr)[0], NodePorts: spec.DefaultNodePorts})
+		_, err := l.start(t.Context(), apiservers.Ranges{Primary: fakes.Prefixes(cidr)[0], NodePorts: spec.DefaultNodePorts})
 		if err == nil || !strings.Contains(err.Error(), "must be at least 8 IP addresses") {
 			t.Errorf("%s: the real server says %v", cidr, err)
 		}

@@ -213,7 +213,7 @@ func (r *Reach) compareChanges(of []*change, right call, arguments []reflect.Val
 func copied(arguments []reflect.Value) []reflect.Value {
 	out := slices.Clone(arguments)
 	for i, v := range out {
-		if o, ok := v.Interface().(runtime.Object); ok && !reflect.ValueOf(o).IsNil() {
+		if o, ok := reflect.TypeAssert[runtime.Object](v); ok && !reflect.ValueOf(o).IsNil() {
 			out[i] = reflect.ValueOf(o.DeepCopyObject())
 		}
 	}

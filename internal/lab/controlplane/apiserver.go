@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"maps"
-	"net/http"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/certificates"
 	"github.com/service-conformance/conformance/internal/lab/process"
 	"github.com/service-conformance/conformance/internal/lab/programs"
@@ -27,7 +27,7 @@ type APIServer struct {
 	Binaries *programs.Binaries
 	dir      *process.RunDir
 	Etcd     *Etcd
-	Ranges   Ranges
+	Ranges   apiservers.Ranges
 	Detached bool
 	// Reach is the address at which nodes reach the server; invalid where there are none, and it listens on loopback only.
 	Reach netip.Addr
@@ -38,19 +38,12 @@ type APIServer struct {
 	Port   int
 	token  string
 	ca     *certificates.Authority
-	Client *client
+	Client *apiservers.Client
 
 	mu         sync.Mutex
 	Process    *process.Process
 	restarting bool // the process is down on purpose
 }
-
-const (
-	// DefaultServicesPath is the collection of Services in which it is tried whether a server allocates.
-	DefaultServicesPath = "/api/v1/namespaces/default/services"
-	// KubernetesServicePath is the object whose presence shows that a new server can allocate.
-	KubernetesServicePath = DefaultServicesPath + "/kubernetes"
-)
 
 // advertiseAddress is written into the endpoints of the "kubernetes" Service. kube-apiserver refuses loopback, and
 // finds none by itself on a machine without a default route. These are for documentation (RFC 5737, RFC 3849).
@@ -64,7 +57,7 @@ func advertiseAddress(primary netip.Prefix) string {
 // StartAPIServer starts kube-apiserver and waits until it is ready and can allocate. serving, unless nil, is called
 // once the server can be written to, a second earlier. StartAPIServer waits for it, too.
 func StartAPIServer(
-	ctx context.Context, v programs.Version, b *programs.Binaries, d *process.RunDir, ca *certificates.Authority, e *Etcd, r Ranges, reach netip.Addr, detached bool, serving func(*APIServer) error,
+	ctx context.Context, v programs.Version, b *programs.Binaries, d *process.RunDir, ca *certificates.Authority, e *Etcd, r apiservers.Ranges, reach netip.Addr, detached bool, serving func(*APIServer) error,
 ) (*APIServer, error) {
 	home, err := os.MkdirTemp(d.Path, "apiserver-")
 	if err != nil {
@@ -107,7 +100,7 @@ func (s *APIServer) start(ctx context.Context, serving func(*APIServer) error) e
 			return err
 		}
 		s.Port = ports[0]
-		s.Client, err = NewClient(candidate.Access{URL: "https://" + Loopback(s.Port), CA: s.ca.PEM, Token: s.token})
+		s.Client, err = apiservers.NewClient(candidate.Access{URL: "https://" + Loopback(s.Port), CA: s.ca.PEM, Token: s.token})
 		if err != nil {
 			return err
 		}
@@ -129,7 +122,7 @@ func (s *APIServer) start(ctx context.Context, serving func(*APIServer) error) e
 var APIServerNames = []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
 
 func (s *APIServer) writeCredentials() error {
-	addresses := []netip.Addr{netip.MustParseAddr("127.0.0.1"), s.Ranges.kubernetesService()}
+	addresses := []netip.Addr{netip.MustParseAddr("127.0.0.1"), s.Ranges.KubernetesService()}
 	if s.Reach.IsValid() {
 		addresses = append(addresses, s.Reach)
 	}
@@ -228,7 +221,7 @@ func (s *APIServer) run(ctx context.Context) error {
 	s.Process = p
 	s.mu.Unlock()
 	if err = s.dir.Add(p); err == nil {
-		err = s.wait(ctx, s.writable)
+		err = s.wait(ctx, s.Client.Writable)
 	}
 	if err != nil {
 		p.Kill()
@@ -272,49 +265,14 @@ func (s *APIServer) wait(ctx context.Context, reached func(context.Context) erro
 	}
 }
 
-// writable returns nil once the server is ready but for the default roles and priority classes, which nobody here asks for.
-func (s *APIServer) writable(ctx context.Context) error {
-	return s.Client.Get(ctx, "/readyz?exclude=poststarthook/rbac/bootstrap-roles&exclude=poststarthook/scheduling/bootstrap-system-priority-classes", nil)
-}
-
-// usable returns nil once the server is ready and an address could be allocated. The "kubernetes" Service exists then,
-// and the default ServiceCIDR is ready where the API has them.
+// usable returns nil once the server is ready and can allocate.
 func (s *APIServer) usable(ctx context.Context) error {
-	if err := s.Client.Get(ctx, "/readyz", nil); err != nil {
-		return err
-	}
-	if err := s.Client.Get(ctx, KubernetesServicePath, nil); err != nil {
-		return err
-	}
-	if s.Version.ServiceCIDRAPI() {
-		if err := s.rangeReady(ctx); err != nil {
-			return err
-		}
-	}
-	return s.allocates(ctx)
+	return s.Client.Usable(ctx, s.Version.ServiceCIDRAPI())
 }
 
-// allocates returns nil once the server could give a new Service an address of each family. All else that makes a
-// server usable is in the storage of one that was restarted. But it begins to allocate some time after it says that it
-// is ready (MetaAllocator.run of kube-apiserver).
-func (s *APIServer) allocates(ctx context.Context) error {
-	return s.Client.Call(ctx, http.MethodPost, DefaultServicesPath+"?dryRun=All", "application/json", []byte(trialService), nil)
-}
-
-// trialService is accepted as a dry run on a full range, too.
-const trialService = `{"apiVersion":"v1","kind":"Service","metadata":{"name":"trial"},"spec":{"ipFamilyPolicy":"PreferDualStack","ports":[{"port":80}]}}`
-
-func (s *APIServer) rangeReady(ctx context.Context) error {
-	var cidr object
-	if err := s.Client.Get(ctx, serviceCIDRPath+"/kubernetes", &cidr); err != nil {
-		return err
-	}
-	for _, c := range cidr.Status.Conditions {
-		if c.Type == "Ready" && c.Status == "True" {
-			return nil
-		}
-	}
-	return errors.New(`the ServiceCIDR "kubernetes" is not ready`)
+// Reset implements apiservers.Server.
+func (s *APIServer) Reset(ctx context.Context) error {
+	return s.Client.Reset(ctx, s.Version.ServiceCIDRAPI())
 }
 
 // Alive returns nil while the server and its storage run, else why they do not.

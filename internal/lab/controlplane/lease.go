@@ -7,13 +7,14 @@ import (
 	"sync"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/lab/process"
 )
 
 // ControlPlane is a lease as the suites see it.
 type ControlPlane struct {
-	Lease     *lease
-	Ranges    Ranges
+	Lease     *apiservers.Lease
+	Ranges    apiservers.Ranges
 	Exclusive bool
 	Server    *APIServer
 	// Controller is that of ServiceCIDRs; nil where none was asked for.
@@ -29,7 +30,7 @@ type ControlPlane struct {
 func (c *ControlPlane) Access() candidate.Access { return c.Server.Client.Access }
 
 // ServiceCIDRs implements candidate.ControlPlane.
-func (c *ControlPlane) ServiceCIDRs() []netip.Prefix { return c.Ranges.serviceCIDRs() }
+func (c *ControlPlane) ServiceCIDRs() []netip.Prefix { return c.Ranges.ServiceCIDRs() }
 
 // NodePorts implements candidate.ControlPlane.
 func (c *ControlPlane) NodePorts() (first, last int) {
@@ -42,7 +43,7 @@ func (c *ControlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix
 		return errors.New("restart of a control plane that is not leased exclusively")
 	}
 	if len(serviceCIDRs) > 0 {
-		r, err := ParseRanges(candidate.Request{ServiceCIDRs: serviceCIDRs, NodePorts: c.Ranges.NodePorts.String()}, c.Server.Version)
+		r, err := apiservers.ParseRanges(candidate.Request{ServiceCIDRs: serviceCIDRs, NodePorts: c.Ranges.NodePorts.String()}, c.Server.Version)
 		if err != nil {
 			return err
 		}

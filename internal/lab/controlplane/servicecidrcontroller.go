@@ -2,7 +2,6 @@ package controlplane
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path/filepath"
 
@@ -33,7 +32,7 @@ func (s *APIServer) StartServiceCIDRController(ctx context.Context) (_ *process.
 			if !p.Alive() {
 				return nil // told below
 			}
-			return s.defaultRangeHeld(ctx)
+			return s.Client.DefaultRangeHeld(ctx)
 		})
 	}
 	if err == nil && !p.Alive() {
@@ -45,18 +44,6 @@ func (s *APIServer) StartServiceCIDRController(ctx context.Context) (_ *process.
 		return nil, fmt.Errorf("start the controller of ServiceCIDRs: %w", err)
 	}
 	return p, nil
-}
-
-// defaultRangeHeld returns nil once a controller has put its finalizer on the default ServiceCIDR.
-func (s *APIServer) defaultRangeHeld(ctx context.Context) error {
-	var cidr object
-	if err := s.Client.Get(ctx, serviceCIDRPath+"/kubernetes", &cidr); err != nil {
-		return err
-	}
-	if len(cidr.Metadata.Finalizers) == 0 {
-		return errors.New(`nothing holds the ServiceCIDR "kubernetes"`)
-	}
-	return nil
 }
 
 // ControllerManager is the command that runs these controllers and no others.

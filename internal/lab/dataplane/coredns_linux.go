@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/process"
 	"github.com/service-conformance/conformance/internal/lab/programs"
@@ -50,7 +51,7 @@ func (w *World) ensureDNS(ctx context.Context) error {
 	defer s.mu.Unlock()
 	switch {
 	case s.stopped:
-		return controlplane.ErrClosed
+		return apiservers.ErrClosed
 	case s.err != nil:
 		return s.err
 	case s.process != nil && !s.process.Alive():

@@ -2,6 +2,7 @@
 package dataplane
 
 import (
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/certificates"
 	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/network"
@@ -11,7 +12,7 @@ import (
 
 // Cluster says what a world consists of.
 type Cluster struct {
-	Ranges controlplane.Ranges
+	Ranges apiservers.Ranges
 	// Zones has the zone of each node, at least one.
 	Zones []string
 	// Controllers are those of kube-controller-manager, joined by commas.

@@ -16,6 +16,7 @@ import (
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/certificates"
 	"github.com/service-conformance/conformance/internal/lab"
 	"github.com/service-conformance/conformance/internal/lab/controlplane"
@@ -196,7 +197,7 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := controlplane.ParseRanges(o.Request, v)
+	r, err := apiservers.ParseRanges(o.Request, v)
 	if err != nil {
 		return nil, err
 	}
@@ -210,7 +211,7 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 }
 
 // startDetached starts the servers and writes down where they are.
-func startDetached(ctx context.Context, at state, kubeconfig string, v programs.Version, b *programs.Binaries, r controlplane.Ranges, withoutNodes error) (_ *Running, err error) {
+func startDetached(ctx context.Context, at state, kubeconfig string, v programs.Version, b *programs.Binaries, r apiservers.Ranges, withoutNodes error) (_ *Running, err error) {
 	ca, err := certificates.NewAuthority("conformance-lab")
 	if err != nil {
 		return nil, err

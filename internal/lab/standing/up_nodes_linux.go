@@ -17,8 +17,8 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/lab"
-	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/dataplane"
 	"github.com/service-conformance/conformance/internal/lab/isolation"
 	"github.com/service-conformance/conformance/internal/lab/network"
@@ -207,7 +207,7 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *lab.Lab, error
 	if err != nil {
 		return nil, nil, err
 	}
-	r, err := controlplane.ParseRanges(candidate.Request{ServiceCIDRs: job.ServiceCIDRs, DualStack: job.DualStack, NodePorts: job.NodePorts}, l.Version)
+	r, err := apiservers.ParseRanges(candidate.Request{ServiceCIDRs: job.ServiceCIDRs, DualStack: job.DualStack, NodePorts: job.NodePorts}, l.Version)
 	if err != nil {
 		return nil, l, err
 	}

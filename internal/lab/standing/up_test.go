@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/service-conformance/conformance/internal/apiservers"
 	"github.com/service-conformance/conformance/internal/lab"
-	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/fakes"
 	"github.com/service-conformance/conformance/internal/lab/process"
 	"github.com/service-conformance/conformance/internal/lab/programs"
@@ -54,10 +54,10 @@ func TestUpAndDown(t *testing.T) {
 	if !fakes.OnWindows() && info.Mode().Perm() != 0o600 {
 		t.Errorf("the kubeconfig has mode %v", info.Mode())
 	}
-	c, err := controlplane.NewClient(accessOf(t, r.Kubeconfig))
+	c, err := apiservers.NewClient(accessOf(t, r.Kubeconfig))
 	fakes.Must(t, err)
 	defer c.Close()
-	fakes.Must(t, c.Get(t.Context(), controlplane.KubernetesServicePath, nil))
+	fakes.Must(t, c.Get(t.Context(), apiservers.KubernetesServicePath, nil))
 
 	if running, err := Status(o.StateDir, ""); err != nil || running == nil || running.URL != r.URL {
 		t.Errorf("status: %+v, %v", running, err)
@@ -66,9 +66,9 @@ func TestUpAndDown(t *testing.T) {
 	if _, err := Up(t.Context(), o); !errors.As(err, &already) || !strings.Contains(err.Error(), r.Kubeconfig) {
 		t.Errorf("a second one: %v", err)
 	}
-	fakes.Must(t, c.Get(t.Context(), controlplane.KubernetesServicePath, nil)) // the first one still runs
+	fakes.Must(t, c.Get(t.Context(), apiservers.KubernetesServicePath, nil)) // the first one still runs
 	fakes.Must(t, process.SweepIn(os.TempDir()))
-	fakes.Must(t, c.Get(t.Context(), controlplane.KubernetesServicePath, nil)) // and other labs let it run
+	fakes.Must(t, c.Get(t.Context(), apiservers.KubernetesServicePath, nil)) // and other labs let it run
 
 	down, err := Down(t.Context(), o.StateDir, "")
 	if err != nil || down == nil || down.URL != r.URL {

@@ -1,4 +1,4 @@
-package controlplane
+package apiservers
 
 import (
 	"fmt"
@@ -6,12 +6,18 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
-	"github.com/service-conformance/conformance/internal/lab/programs"
 )
 
 // minHostBits is what kube-apiserver leaves of the primary range at least: eight addresses (ServiceIPRange in
 // pkg/controlplane/apiserver/options).
 const minHostBits = 3
+
+// Version is that of a kube-apiserver.
+type Version interface {
+	fmt.Stringer
+	// LargeRanges reports whether it takes Service CIDRs of more than 2^20 addresses.
+	LargeRanges() bool
+}
 
 // Ranges are what an API server is started with. Equal ranges can share a server.
 type Ranges struct {
@@ -19,22 +25,22 @@ type Ranges struct {
 	NodePorts          spec.PortRange
 }
 
-// serviceCIDRs lists the Service ranges, primary first.
-func (r Ranges) serviceCIDRs() spec.ServiceCIDRs {
+// ServiceCIDRs lists the Service ranges, primary first.
+func (r Ranges) ServiceCIDRs() spec.ServiceCIDRs {
 	if !r.Secondary.IsValid() {
 		return spec.ServiceCIDRs{r.Primary}
 	}
 	return spec.ServiceCIDRs{r.Primary, r.Secondary}
 }
 
-func (r Ranges) String() string { return r.serviceCIDRs().String() }
+func (r Ranges) String() string { return r.ServiceCIDRs().String() }
 
-// kubernetesService is the address of the "kubernetes" Service: the first one of the primary range after its base.
-func (r Ranges) kubernetesService() netip.Addr { return r.Primary.Addr().Next() }
+// KubernetesService is the address of the "kubernetes" Service: the first one of the primary range after its base.
+func (r Ranges) KubernetesService() netip.Addr { return r.Primary.Addr().Next() }
 
 // ParseRanges says which ranges a request means. The error is a *candidate.UnavailableError where kube-apiserver
 // of this version cannot be started with them.
-func ParseRanges(q candidate.Request, v programs.Version) (Ranges, error) {
+func ParseRanges(q candidate.Request, v Version) (Ranges, error) {
 	var r Ranges
 	switch len(q.ServiceCIDRs) {
 	case 0:
@@ -56,7 +62,7 @@ func ParseRanges(q candidate.Request, v programs.Version) (Ranges, error) {
 	if r.Secondary.IsValid() {
 		r.Secondary = r.Secondary.Masked()
 	}
-	for i, p := range r.serviceCIDRs() {
+	for i, p := range r.ServiceCIDRs() {
 		if err := checkServiceCIDR(p, i == 0, v); err != nil {
 			return Ranges{}, err
 		}
@@ -67,7 +73,7 @@ func ParseRanges(q candidate.Request, v programs.Version) (Ranges, error) {
 }
 
 // checkServiceCIDR reports what kube-apiserver would refuse or could not allocate from.
-func checkServiceCIDR(p netip.Prefix, primary bool, v programs.Version) error {
+func checkServiceCIDR(p netip.Prefix, primary bool, v Version) error {
 	if !p.IsValid() {
 		return fmt.Errorf("an invalid Service CIDR was asked for")
 	}
@@ -85,7 +91,7 @@ func checkServiceCIDR(p netip.Prefix, primary bool, v programs.Version) error {
 
 // List has the ranges as text.
 func (r Ranges) List() (out []string) {
-	for _, p := range r.serviceCIDRs() {
+	for _, p := range r.ServiceCIDRs() {
 		out = append(out, p.String())
 	}
 	return out

@@ -1,4 +1,6 @@
-package controlplane
+// Package apiservers is what tiers have in common that start API servers for their checks: the ranges of a server, a pool
+// that leases servers, a client that knows when one can be used, and how one is emptied.
+package apiservers
 
 import (
 	"context"
@@ -9,13 +11,13 @@ import (
 	"sync"
 )
 
-// Server is what the pool manages: *APIServer, or a fake in tests.
+// Server is what the pool manages.
 type Server interface {
 	// Alive returns nil while the server runs, else why it does not.
 	Alive() error
-	// reset leaves nothing in the ranges but what a new server has.
-	reset(context.Context) error
-	restart(context.Context) error
+	// Reset leaves nothing in the ranges but what a new server has.
+	Reset(context.Context) error
+	// Stop ends the server.
 	Stop()
 }
 
@@ -40,7 +42,7 @@ type Pool struct {
 	busy    sync.WaitGroup // starts and resets under way
 }
 
-// Member is a server of the pool, its fields under the pool's lock.
+// member is a server of the pool, its fields under the pool's lock.
 type member struct {
 	ranges    Ranges
 	Server    Server // nil until it has started
@@ -51,8 +53,8 @@ type member struct {
 	lastUse   int
 }
 
-// ErrClosed says that a lab was closed while something was asked of it.
-var ErrClosed = errors.New("the lab is closed")
+// ErrClosed says that a pool was closed while something was asked of it.
+var ErrClosed = errors.New("the control planes are closed")
 
 // NewPool makes a pool of at most max servers, which start starts.
 func NewPool(max int, start func(context.Context, Ranges) (Server, error)) *Pool {
@@ -71,7 +73,7 @@ func (p *Pool) notify() {
 const attemptsToReset = 3
 
 // Acquire waits for a lease on a server with these ranges, starting one where that is needed.
-func (p *Pool) Acquire(ctx context.Context, r Ranges, exclusive bool) (*lease, error) {
+func (p *Pool) Acquire(ctx context.Context, r Ranges, exclusive bool) (*Lease, error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	defer context.AfterFunc(p.ctx, func() { stop(context.Cause(p.ctx)) })()
@@ -114,7 +116,7 @@ func (p *Pool) Acquire(ctx context.Context, r Ranges, exclusive bool) (*lease, e
 		if !m.preparing {
 			p.mu.Unlock()
 			stopAll(dead)
-			return &lease{pool: p, Member: m}, nil
+			return &Lease{pool: p, member: m}, nil
 		}
 		p.busy.Add(1)
 		p.mu.Unlock()
@@ -123,7 +125,7 @@ func (p *Pool) Acquire(ctx context.Context, r Ranges, exclusive bool) (*lease, e
 		err := p.prepare(ctx, m)
 		p.busy.Done()
 		if err == nil {
-			return &lease{pool: p, Member: m}, nil
+			return &Lease{pool: p, member: m}, nil
 		}
 		failures++
 		if !reset || ctx.Err() != nil || failures == attemptsToReset {
@@ -185,7 +187,7 @@ func (p *Pool) prepare(ctx context.Context, m *member) error {
 	var err error
 	s := m.Server
 	if s != nil {
-		err = s.reset(ctx)
+		err = s.Reset(ctx)
 	} else {
 		select {
 		case p.starts <- struct{}{}:
@@ -251,20 +253,24 @@ func (p *Pool) Close() {
 	stopAll(members)
 }
 
-// lease is the right to use a server.
-type lease struct {
+// Lease is the right to use a server.
+type Lease struct {
 	pool   *Pool
-	Member *member
+	member *member
 	once   sync.Once
 }
 
-func (l *lease) Release() {
+// Server is what is leased.
+func (l *Lease) Server() Server { return l.member.Server }
+
+// Release gives the lease back. It may be called more than once.
+func (l *Lease) Release() {
 	l.once.Do(func() {
 		p := l.pool
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		l.Member.leases--
-		l.Member.dirty = l.Member.dirty || l.Member.exclusive
+		l.member.leases--
+		l.member.dirty = l.member.dirty || l.member.exclusive
 		p.notify()
 	})
 }

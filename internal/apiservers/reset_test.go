@@ -1,4 +1,4 @@
-package controlplane
+package apiservers
 
 import (
 	"encoding/json"
@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/service-conformance/conformance/internal/lab/fakes"
-	"github.com/service-conformance/conformance/internal/lab/programs"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -84,8 +83,8 @@ func (o *objectServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// serve returns an API server of the lab that is this one.
-func (o *objectServer) serve(t *testing.T, v programs.Version) *APIServer {
+// serve returns a client of this server.
+func (o *objectServer) serve(t *testing.T) *Client {
 	t.Helper()
 	s := httptest.NewTLSServer(o)
 	t.Cleanup(s.Close)
@@ -93,7 +92,7 @@ func (o *objectServer) serve(t *testing.T, v programs.Version) *APIServer {
 	c, err := NewClient(candidate.Access{URL: s.URL, CA: ca})
 	fakes.Must(t, err)
 	t.Cleanup(c.Close)
-	return &APIServer{Version: v, Client: c}
+	return c
 }
 
 func TestResetRemovesWhatTheServerDidNotMake(t *testing.T) {
@@ -103,7 +102,7 @@ func TestResetRemovesWhatTheServerDidNotMake(t *testing.T) {
 	o.add("/api/v1/namespaces/other/services/", "held", "10.96.0.9", "example.com/hold")
 	o.add(ipAddressPath+"/", "10.96.0.200", "")
 	o.add(serviceCIDRPath+"/", "more", "", "networking.k8s.io/service-cidr-finalizer")
-	fakes.Must(t, o.serve(t, programs.Version{Minor: 37, Patch: 1}).reset(t.Context()))
+	fakes.Must(t, o.serve(t).Reset(t.Context(), true))
 	want := []string{"/api/v1/namespaces/default/services/kubernetes", ipAddressPath + "/10.96.0.1", serviceCIDRPath + "/kubernetes"}
 	if got := slices.Sorted(maps.Keys(o.objects)); !slices.Equal(got, want) {
 		t.Errorf("left: %v, want %v", got, want)
@@ -114,7 +113,7 @@ func TestResetLooksAtServicesOnlyWhereThatIsAll(t *testing.T) {
 	o := newObjectServer()
 	o.add("/api/v1/namespaces/default/services/", "web", "10.96.0.7")
 	o.add(ipAddressPath+"/", "10.96.0.200", "")
-	fakes.Must(t, o.serve(t, programs.Version{Minor: 31, Patch: 0}).reset(t.Context()))
+	fakes.Must(t, o.serve(t).Reset(t.Context(), false))
 	if o.deleted != 1 {
 		t.Errorf("%d objects deleted, want the Service", o.deleted)
 	}
@@ -123,7 +122,7 @@ func TestResetLooksAtServicesOnlyWhereThatIsAll(t *testing.T) {
 func TestResetWaitsUntilTheServerCanAllocate(t *testing.T) {
 	o := newObjectServer()
 	o.trials = 2
-	fakes.Must(t, o.serve(t, programs.Version{Minor: 37, Patch: 1}).reset(t.Context()))
+	fakes.Must(t, o.serve(t).Reset(t.Context(), true))
 	if o.trials != 0 {
 		t.Errorf("not asked %d times more", o.trials)
 	}
@@ -147,7 +146,7 @@ func TestResetGivesUp(t *testing.T) {
 		"deletion refused":        {refusing, "403"},
 		"without its own Service": {headless, "gone"},
 	} {
-		err := c.server.serve(t, programs.Version{Minor: 37, Patch: 1}).reset(t.Context())
+		err := c.server.serve(t).Reset(t.Context(), true)
 		if err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: error %v, want one about %q", name, err, c.want)
 		}

@@ -1,4 +1,4 @@
-package controlplane
+package apiservers
 
 import (
 	"context"
@@ -33,9 +33,8 @@ func (f *fakeServer) Alive() error {
 	}
 	return nil
 }
-func (f *fakeServer) reset(context.Context) error   { f.resets.Add(1); return f.stained }
-func (f *fakeServer) restart(context.Context) error { return nil }
-func (f *fakeServer) Stop()                         { f.stops.Add(1) }
+func (f *fakeServer) Reset(context.Context) error { f.resets.Add(1); return f.stained }
+func (f *fakeServer) Stop()                       { f.stops.Add(1) }
 
 // fakePool starts fake servers, each of which takes a second of the time of the bubble that the test runs in.
 type fakePool struct {
@@ -93,24 +92,24 @@ func rangesOf(t interface{ Fatal(...any) }, n int) Ranges {
 }
 
 // get acquires a lease that must be available.
-func (f *fakePool) get(t *testing.T, n int, exclusive bool) (*lease, *fakeServer) {
+func (f *fakePool) get(t *testing.T, n int, exclusive bool) (*Lease, *fakeServer) {
 	t.Helper()
 	l, err := f.Acquire(t.Context(), rangesOf(t, n), exclusive)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l, l.Member.Server.(*fakeServer)
+	return l, l.member.Server.(*fakeServer)
 }
 
 // request acquires a lease in the background.
-func (f *fakePool) request(ctx context.Context, r Ranges, exclusive bool) (*lease, func() (done bool, err error)) {
-	var l lease
+func (f *fakePool) request(ctx context.Context, r Ranges, exclusive bool) (*Lease, func() (done bool, err error)) {
+	var l Lease
 	var finished atomic.Bool
 	var result error
 	go func() {
 		got, err := f.Acquire(ctx, r, exclusive)
 		if err == nil {
-			l.pool, l.Member = got.pool, got.Member
+			l.pool, l.member = got.pool, got.member
 		}
 		result = err
 		finished.Store(true)
@@ -172,7 +171,7 @@ func TestExclusiveLeasesWaitForEachOther(t *testing.T) {
 		if done, err := poll(); !done || err != nil {
 			t.Fatalf("after the release: done %t, error %v", done, err)
 		}
-		if second.Member.Server != Server(a) || a.resets.Load() != 1 {
+		if second.member.Server != Server(a) || a.resets.Load() != 1 {
 			t.Errorf("the next user got another server, or one that was reset %d times", a.resets.Load())
 		}
 	})

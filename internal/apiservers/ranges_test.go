@@ -1,4 +1,4 @@
-package controlplane
+package apiservers
 
 import (
 	"net/netip"
@@ -30,8 +30,8 @@ func TestParseRanges(t *testing.T) {
 		r, err := ParseRanges(c.request, programs.Version{Minor: 37, Patch: 1})
 		if err != nil {
 			t.Errorf("%s: %v", name, err)
-		} else if r.String() != c.cidrs || r.NodePorts.String() != c.ports || r.kubernetesService().String() != c.service {
-			t.Errorf("%s: %s, node ports %s, service %s; want %+v", name, r, r.NodePorts, r.kubernetesService(), c)
+		} else if r.String() != c.cidrs || r.NodePorts.String() != c.ports || r.KubernetesService().String() != c.service {
+			t.Errorf("%s: %s, node ports %s, service %s; want %+v", name, r, r.NodePorts, r.KubernetesService(), c)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package controlplane
+package apiservers
 
 import (
 	"context"
@@ -25,14 +25,14 @@ const resetLimit = 1000
 // resetWorkers is how many deletions are sent at a time.
 const resetWorkers = 8
 
-// reset removes what is left in the ranges: all Services, ServiceCIDRs and IPAddresses but those that the server made
+// Reset removes what is left in the ranges: all Services, ServiceCIDRs and IPAddresses but those that the server made
 // itself. It returns once both storage and the server's own view of it are clean, and the server can allocate. The
 // server makes its own ServiceCIDR again where a check has deleted it.
-func (s *APIServer) reset(ctx context.Context) error {
+func (c *Client) Reset(ctx context.Context, serviceCIDRAPI bool) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, resetTimeout, fmt.Errorf("not clean after %s", resetTimeout))
 	defer cancel()
 	for {
-		left, err := s.leftovers(ctx, "")
+		left, err := c.leftovers(ctx, "", serviceCIDRAPI)
 		if err != nil {
 			return fmt.Errorf("look for leftovers: %w", err)
 		}
@@ -41,15 +41,15 @@ func (s *APIServer) reset(ctx context.Context) error {
 		}
 		if len(left) == 0 {
 			// The allocators follow the watch cache: ask that, too.
-			if left, err = s.leftovers(ctx, "?resourceVersion=0"); err != nil {
+			if left, err = c.leftovers(ctx, "?resourceVersion=0", serviceCIDRAPI); err != nil {
 				return fmt.Errorf("look for leftovers: %w", err)
 			}
 			if len(left) == 0 {
-				if err = s.allocates(ctx); err == nil {
+				if err = c.Allocates(ctx); err == nil {
 					return nil
 				}
 			}
-		} else if err := s.delete(ctx, left); err != nil {
+		} else if err := c.delete(ctx, left); err != nil {
 			return fmt.Errorf("remove leftovers: %w", err)
 		}
 		select {
@@ -70,9 +70,9 @@ type leftover struct {
 }
 
 // leftovers lists what does not belong to a new server, Services first: their addresses go with them.
-func (s *APIServer) leftovers(ctx context.Context, query string) ([]leftover, error) {
+func (c *Client) leftovers(ctx context.Context, query string, serviceCIDRAPI bool) ([]leftover, error) {
 	var left []leftover
-	services, err := s.list(ctx, servicePath+query)
+	services, err := c.list(ctx, servicePath+query)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +84,7 @@ func (s *APIServer) leftovers(ctx context.Context, query string) ([]leftover, er
 		}
 		left = append(left, leftover{"/api/v1/namespaces/" + o.Metadata.Namespace + "/services/" + o.Metadata.Name, len(o.Metadata.Finalizers) > 0})
 	}
-	if !s.Version.ServiceCIDRAPI() {
+	if !serviceCIDRAPI {
 		return left, nil
 	}
 	if len(own) == 0 {
@@ -94,7 +94,7 @@ func (s *APIServer) leftovers(ctx context.Context, query string) ([]leftover, er
 		return left, nil
 	}
 	for path, keep := range map[string][]string{ipAddressPath: own, serviceCIDRPath: {"kubernetes"}} {
-		objects, err := s.list(ctx, path+query)
+		objects, err := c.list(ctx, path+query)
 		if err != nil {
 			return nil, err
 		}
@@ -107,16 +107,16 @@ func (s *APIServer) leftovers(ctx context.Context, query string) ([]leftover, er
 	return left, nil
 }
 
-func (s *APIServer) list(ctx context.Context, path string) ([]object, error) {
+func (c *Client) list(ctx context.Context, path string) ([]object, error) {
 	var list struct {
 		Items []object `json:"items"`
 	}
-	err := s.Client.Get(ctx, path, &list)
+	err := c.Get(ctx, path, &list)
 	return list.Items, err
 }
 
 // delete removes the objects, several at a time; objects that are gone already are fine.
-func (s *APIServer) delete(ctx context.Context, left []leftover) error {
+func (c *Client) delete(ctx context.Context, left []leftover) error {
 	queue := make(chan leftover)
 	var wg sync.WaitGroup
 	var mu sync.Mutex
@@ -124,7 +124,7 @@ func (s *APIServer) delete(ctx context.Context, left []leftover) error {
 	for range min(resetWorkers, len(left)) {
 		wg.Go(func() {
 			for o := range queue {
-				if err := s.deleteOne(ctx, o); err != nil {
+				if err := c.deleteOne(ctx, o); err != nil {
 					mu.Lock()
 					if first == nil {
 						first = err
@@ -142,14 +142,14 @@ func (s *APIServer) delete(ctx context.Context, left []leftover) error {
 	return first
 }
 
-func (s *APIServer) deleteOne(ctx context.Context, o leftover) error {
+func (c *Client) deleteOne(ctx context.Context, o leftover) error {
 	if o.finalized {
-		err := s.Client.Call(ctx, http.MethodPatch, o.path, "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), nil)
+		err := c.Call(ctx, http.MethodPatch, o.path, "application/merge-patch+json", []byte(`{"metadata":{"finalizers":null}}`), nil)
 		if err != nil && !notFound(err) {
 			return err
 		}
 	}
-	if err := s.Client.Call(ctx, http.MethodDelete, o.path, "", nil, nil); err != nil && !notFound(err) {
+	if err := c.Call(ctx, http.MethodDelete, o.path, "", nil, nil); err != nil && !notFound(err) {
 		return err
 	}
 	return nil

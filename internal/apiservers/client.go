@@ -1,4 +1,4 @@
-package controlplane
+package apiservers
 
 import (
 	"bytes"
@@ -12,20 +12,26 @@ import (
 	"net/http"
 	"time"
 
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+
 	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// client speaks to one API server with full rights. It knows just enough of the API for the lab's own needs.
-type client struct {
+// Client speaks to one API server with full rights. It knows just enough of the API for what a tier needs itself.
+type Client struct {
 	Access candidate.Access
 	http   *http.Client
 }
 
-// NewClient makes a client of an API server. It is to be closed.
-func NewClient(a candidate.Access) (*client, error) {
+// NewClient makes a client of an API server, by a token or a kubeconfig. It is to be closed.
+func NewClient(a candidate.Access) (*Client, error) {
+	if a.Kubeconfig != "" {
+		return clientOf(a)
+	}
 	roots := x509.NewCertPool()
 	if !roots.AppendCertsFromPEM(a.CA) {
-		return nil, errors.New("no certificate in the authority of the lab")
+		return nil, errors.New("no certificate in the authority of the server")
 	}
 	transport := &http.Transport{
 		TLSClientConfig:     &tls.Config{RootCAs: roots},
@@ -33,10 +39,25 @@ func NewClient(a candidate.Access) (*client, error) {
 		MaxIdleConnsPerHost: 8,
 	}
 	// A request to a server that hangs must end some time; the slowest here lists a full range.
-	return &client{Access: a, http: &http.Client{Transport: transport, Timeout: time.Minute}}, nil
+	return &Client{Access: a, http: &http.Client{Transport: transport, Timeout: time.Minute}}, nil
 }
 
-func (c *client) Close() { c.http.CloseIdleConnections() }
+// clientOf is NewClient by a kubeconfig.
+func clientOf(a candidate.Access) (*Client, error) {
+	config, err := clientcmd.BuildConfigFromFlags("", a.Kubeconfig)
+	if err != nil {
+		return nil, err
+	}
+	a.URL, config.Timeout = config.Host, time.Minute
+	transport, err := rest.TransportFor(config)
+	if err != nil {
+		return nil, err
+	}
+	return &Client{Access: a, http: &http.Client{Transport: transport, Timeout: time.Minute}}, nil
+}
+
+// Close ends the connections of the client.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
 
 // statusError is an answer other than success.
 type statusError struct {
@@ -57,14 +78,16 @@ func notFound(err error) bool {
 }
 
 // Call sends a request and decodes the answer into result unless that is nil.
-func (c *client) Call(ctx context.Context, method, path, contentType string, body []byte, result any) error {
+func (c *Client) Call(ctx context.Context, method, path, contentType string, body []byte, result any) error {
 	req, err := http.NewRequestWithContext(ctx, method, c.Access.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return err
 	}
-	req.Header.Set("Authorization", "Bearer "+c.Access.Token)
+	if c.Access.Token != "" {
+		req.Header.Set("Authorization", "Bearer "+c.Access.Token)
+	}
 	req.Header.Set("Accept", "application/json")
-	req.Header.Set("User-Agent", "conformance-lab")
+	req.Header.Set("User-Agent", "conformance")
 	if contentType != "" {
 		req.Header.Set("Content-Type", contentType)
 	}
@@ -89,11 +112,12 @@ func (c *client) Call(ctx context.Context, method, path, contentType string, bod
 	return nil
 }
 
-func (c *client) Get(ctx context.Context, path string, result any) error {
+// Get reads the object at a path into result unless that is nil.
+func (c *Client) Get(ctx context.Context, path string, result any) error {
 	return c.Call(ctx, http.MethodGet, path, "", nil, result)
 }
 
-// object is what the lab reads of Services, ServiceCIDRs and IPAddresses.
+// object is what a tier reads of Services, ServiceCIDRs and IPAddresses.
 type object struct {
 	Metadata struct {
 		Name       string   `json:"name"`
