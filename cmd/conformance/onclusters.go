@@ -116,6 +116,11 @@ func (f *runFlags) arguments(t tier, how []string, c clusterrun.Judged) []string
 	add("implementation", f.declared)
 	add("agent-image", c.AgentImage)
 	add("outside", c.Outside)
+	add("of-kind", c.OfKind)
+	add("elsewhere", c.Elsewhere...)
+	for _, s := range c.Sharing {
+		add("sharing", string(s))
+	}
 	if f.Shard.Of > 0 {
 		add("shard", f.Shard.String())
 	}

@@ -84,6 +84,7 @@ type asCluster struct {
 func (c *asCluster) Describe() candidate.Description {
 	d := c.Cluster.Describe()
 	d.Capabilities = append(slices.Clone(d.Capabilities), spec.VirtualClock) // the reference lets no time pass by itself
+	d.Declarations = c.reference.Describe().Declarations                     // it is no kube-proxy, whose configuration the stand-in shows
 	return d
 }
 

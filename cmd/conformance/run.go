@@ -176,6 +176,11 @@ func (f *runFlags) plan(out io.Writer) (*plan, error) {
 	if len(f.Features) == 0 {
 		f.Features = f.reference.features()
 	}
+	f.OtherRanges = f.tier == f.kind.name() || f.cluster.ofKind != "" // their API servers of checks have any range
+	f.Elsewhere = f.cluster.elsewhere
+	for _, s := range f.cluster.sharing {
+		f.Sharing = append(f.Sharing, check.Sharing(s))
+	}
 	f.Focus = splitFocus(f.Focus)
 	f.Skip = splitFocus(f.Skip)
 	r.checks = f.planChecks()

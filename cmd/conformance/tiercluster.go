@@ -5,11 +5,14 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/service-conformance/conformance/framework/cluster"
+	"github.com/service-conformance/conformance/framework/kindcluster"
+	"github.com/service-conformance/conformance/framework/runner"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -22,8 +25,12 @@ type clusterTier struct {
 
 	// Hidden flags, for a process that judges one of several clusters.
 	reportedTier string
-	disposable   bool
-	ofKind       bool
+	deletedAfter bool
+	ofKind       string // name of the cluster
+	sharing      []string
+	elsewhere    []string
+
+	disposable bool
 }
 
 func (*clusterTier) name() string { return "cluster" }
@@ -34,9 +41,12 @@ func (t *clusterTier) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&t.disruptive, "allow-disruptive", false, "let checks on tier cluster do what others could feel: have the cluster make load balancers")
 	t.commands.register(flags)
 	flags.StringVar(&t.reportedTier, "tier-name", "", "name of the tier in reports")
-	flags.BoolVar(&t.disposable, "disposable", false, "leave what the run has made: the cluster is deleted after it")
-	flags.BoolVar(&t.ofKind, "of-kind", false, "the cluster is one of kind, whose nodes answer for addresses that nobody has")
-	for _, name := range []string{"tier-name", "disposable", "of-kind"} {
+	flags.BoolVar(&t.disposable, "disposable", false, "the cluster of --tier cluster, or of --reuse, is for tests alone: fill its Service range, and set its DNS aside meanwhile")
+	flags.BoolVar(&t.deletedAfter, "deleted-after", false, "leave what the run has made: the cluster is deleted after it")
+	flags.StringVar(&t.ofKind, "of-kind", "", "the cluster is the one of kind of this name, whose nodes answer for addresses that nobody has")
+	flags.StringSliceVar(&t.sharing, "sharing", nil, "what checks need of this cluster that run on it: any, own, other (check.Sharing)")
+	flags.StringArrayVar(&t.elsewhere, "elsewhere", nil, "Service range of another cluster that shares the work; repeat it for more")
+	for _, name := range []string{"tier-name", "deleted-after", "of-kind", "sharing", "elsewhere"} {
 		_ = flags.MarkHidden(name)
 	}
 }
@@ -45,6 +55,8 @@ func (t *clusterTier) validate(f *runFlags, chosen bool) error {
 	switch {
 	case t.disruptive && !chosen:
 		return usage("--allow-disruptive is for --tier cluster; on the others nobody could feel anything")
+	case t.disposable && !chosen && f.kind.reuse == "":
+		return usage("--disposable is for a cluster that there is: --tier cluster, or --tier kind with --reuse")
 	case t.outside != "" && (!chosen || f.agentImage == ""):
 		return usage("--outside is for --tier cluster with an --agent-image")
 	case t.kubeconfig != "" && !chosen:
@@ -75,7 +87,7 @@ func (t *clusterTier) run(ctx context.Context, r *plan) error {
 }
 
 func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
-	o := cluster.Options{Kubeconfig: t.kubeconfig, AgentImage: r.agentImage, AllowDisruptive: t.disruptive, Tier: t.reportedTier, Shard: r.Shard, Fenced: t.ofKind}
+	o := cluster.Options{Kubeconfig: t.kubeconfig, AgentImage: r.agentImage, AllowDisruptive: t.disruptive, Tier: t.reportedTier, Shard: r.Shard, Fenced: t.ofKind != "", Disposable: t.disposable}
 	if t.outside != "" {
 		var err error
 		if o.Outside, err = cluster.ReadOutside(t.outside); err != nil {
@@ -92,6 +104,15 @@ func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
 		}
 		o.ServiceCIDRs = ranges
 	}
+	if t.ofKind != "" {
+		// Without them some checks are not judged, and the report says so.
+		servers, err := kindcluster.OpenServers(ctx, t.ofKind, runner.NewRunID(), filepath.Dir(t.kubeconfig))
+		if err == nil {
+			o.Servers = servers
+		} else {
+			fmt.Fprintf(r.out, "no API servers for checks alone: %v\n", err)
+		}
+	}
 	c, err := cluster.Open(ctx, o)
 	if err != nil {
 		if e := interrupted(ctx, err); e != nil {
@@ -99,11 +120,11 @@ func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
 		}
 		return nil, usage("%w", err)
 	}
-	p := &place{Candidate: c, workers: fewWorkers, shared: !t.disposable, outlives: !t.disposable, disposable: t.disposable, surrounded: true}
+	p := &place{Candidate: c, workers: fewWorkers, shared: !t.deletedAfter, outlives: !t.deletedAfter, disposable: t.deletedAfter, surrounded: true}
 	if r.traffic && r.agentImage != "" {
 		p.workers = 8 // they wait for the pods of the cluster
 	}
-	if !t.disposable {
+	if !t.deletedAfter {
 		p.removeRun = t.removeRun
 	}
 	if !r.isPart() { // a cluster that was made for the run has nothing of others

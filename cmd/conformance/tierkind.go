@@ -99,13 +99,20 @@ func (t *kindTier) clusters(f *runFlags) (clusters []kindcluster.Options, err er
 	if err := kindcluster.Compatible(files); err != nil {
 		return nil, usage("--kind-cluster: %w", err)
 	}
-	if len(files) == 0 {
+	switch {
+	case len(files) > 0:
+	case len(f.ServiceCIDRs) == 0 && t.workers == defaultWorkers:
+		for _, file := range kindcluster.Matrix() {
+			file.ProxyMode = f.proxyMode
+			files = append(files, file)
+		}
+	default:
 		for _, cidr := range f.rangesForClusters() {
 			files = append(files, kindcluster.File{ServiceCIDR: cidr, ProxyMode: f.proxyMode})
 		}
 	}
 	for _, file := range files {
-		o := kindcluster.Options{NodeImage: cmp.Or(file.NodeImage, t.nodeImage), ProxyMode: file.ProxyMode, Workers: ptr.Deref(file.Workers, t.workers)}
+		o := kindcluster.Options{NodeImage: cmp.Or(file.NodeImage, t.nodeImage), ProxyMode: file.ProxyMode, Workers: ptr.Deref(file.Workers, t.workers), Lasting: f.keep}
 		if o.ServiceCIDRs, err = spec.ParseServiceCIDRs(file.ServiceCIDR); err == nil {
 			err = o.Validate()
 		}
@@ -119,9 +126,12 @@ func (t *kindTier) clusters(f *runFlags) (clusters []kindcluster.Options, err er
 
 // how a cluster is judged. It is there for nobody else while the run lasts, so that all is allowed. If it goes then, nothing in it needs to be removed.
 func (t *kindTier) how(f *runFlags) []string {
-	flags := []string{"--of-kind", "--allow-disruptive"}
-	if t.reuse == "" && !f.keep {
+	flags := []string{"--allow-disruptive"}
+	if t.reuse == "" || f.cluster.disposable {
 		flags = append(flags, "--disposable")
+	}
+	if t.reuse == "" && !f.keep {
+		flags = append(flags, "--deleted-after")
 	}
 	return flags
 }

@@ -58,6 +58,8 @@ type Description struct {
 	// Admission is set where the operators may have configured what the API server admits. A run asks it before it
 	// begins (check.FindAdmission), and puts here what it found. nil means that Services are stored as they are sent.
 	Admission *Admission `json:"admission,omitempty"`
+	// Shared is what all checks share that ask for no range of their own, and that one of them may have for itself while no other check runs: the ranges of a cluster.
+	Shared *SharedRanges `json:"shared,omitempty"`
 	// Nobody are addresses of the candidate's own networks that nobody has, at most one of each family, for what is to stay with the candidate. Without one, checks take
 	// addresses for documentation.
 	Nobody []netip.Addr `json:"nobody,omitempty"`
@@ -69,6 +71,19 @@ type Description struct {
 	Components map[string]string `json:"components,omitempty"`
 	// Faults are the deliberate bugs that are switched on.
 	Faults []string `json:"faults,omitempty"`
+}
+
+// SharedRanges are the ranges of a cluster whose API server is the only one.
+type SharedRanges struct {
+	// ServiceCIDRs is its Service range, or two joined by a comma.
+	ServiceCIDRs string `json:"serviceCIDRs"`
+	// NodePorts is its node-port range ("first-last").
+	NodePorts string `json:"nodePorts"`
+}
+
+// Meant reports whether a check that has these ranges for itself has those that are shared; empty ranges are any.
+func (s *SharedRanges) Meant(serviceCIDRs, nodePorts string) bool {
+	return s != nil && (serviceCIDRs == "" || serviceCIDRs == s.ServiceCIDRs) && (nodePorts == "" || nodePorts == s.NodePorts)
 }
 
 // Implementation is a part of a candidate that somebody publishes by itself.
@@ -94,11 +109,15 @@ type Request struct {
 	ServiceCIDRs []netip.Prefix `json:"serviceCIDRs,omitempty"`
 	// DualStack asks, when no range is named, for ranges of both families.
 	DualStack bool `json:"dualStack,omitempty"`
+	// SingleStack asks, when no range is named, for a range of one family.
+	SingleStack bool `json:"singleStack,omitempty"`
 	// NodePorts asks for a node-port range of its own ("first-last"); empty asks for spec.DefaultNodePorts.
 	NodePorts string `json:"nodePorts,omitempty"`
 	// Exclusive asks that nobody else uses the control plane until it is released, and that its ranges hold
 	// nothing but the "kubernetes" Service.
 	Exclusive bool `json:"exclusive,omitempty"`
+	// OwnServer asks for an API server that the check may end and start, or start others beside (ServerOwner).
+	OwnServer bool `json:"ownServer,omitempty"`
 	// ServiceCIDRController asks for what holds a ServiceCIDR that is being deleted (capability service-cidr-controller).
 	ServiceCIDRController bool `json:"serviceCIDRController,omitempty"`
 }

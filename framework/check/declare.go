@@ -246,7 +246,7 @@ func (d Declaration) declare(turn int, body any, declared *Declaration) {
 	for _, cidr := range cidrs {
 		full := DisplayName(d.Name, cidr)
 		decorators := []any{labels, ginkgo.NodeTimeout(leaseTimeout + d.Timeout)}
-		if d.alone {
+		if d.alone || d.hasShared(cidr) {
 			decorators = append(decorators, ginkgo.Serial)
 		}
 		switch {
@@ -262,6 +262,39 @@ func (d Declaration) declare(turn int, body any, declared *Declaration) {
 			run(ctx, &d, cidr, body)
 		})...)
 	}
+}
+
+// Sharing says what a check needs of a cluster with one Service range, if several clusters of different ranges share the work.
+type Sharing string
+
+// What a check needs.
+const (
+	// AnyCluster will do: the check names no range, or a control plane is started for it.
+	AnyCluster Sharing = "any"
+	// OwnRange is what the check is about.
+	OwnRange Sharing = "own"
+	// OtherServer is a control plane beside that of the cluster: with another range, or one that may end.
+	OtherServer Sharing = "other"
+)
+
+// SharingOn is what the check needs where it is run on a range, "" being that of a check without, of a cluster whose range is own.
+func (d *Declaration) SharingOn(serviceCIDR, own string) Sharing {
+	switch {
+	case d.nodePorts != "" || slices.Contains(d.needs, spec.RestartControlPlane) || slices.Contains(d.needs, spec.SeveralAPIServers) || serviceCIDR != "" && serviceCIDR != own:
+		return OtherServer
+	case serviceCIDR != "":
+		return OwnRange
+	}
+	return AnyCluster
+}
+
+// hasShared reports whether the check has for itself what all others share. Then it runs while no other one does.
+func (d *Declaration) hasShared(cidr string) bool {
+	if !d.exclusive || setup.Candidate == nil || slices.Contains(d.needs, spec.RestartControlPlane) || slices.Contains(d.needs, spec.SeveralAPIServers) {
+		return false
+	}
+	what := setup.Candidate.Describe()
+	return what.Shared.Meant(cidr, d.nodePorts)
 }
 
 // module is the path of the module that this package is of, with a slash.

@@ -44,6 +44,9 @@ var byCapability = map[spec.Capability]string{
 	spec.Kubelet:               "--tier kind or cluster",
 }
 
+// SlowAsked reports whether the run asks for slow checks, so that this one may take minutes.
+func SlowAsked() bool { return setup.Slow }
+
 // DoesNotBind ends the check as not applicable: the requirement does not bind the candidate.
 func DoesNotBind(format string, args ...any) {
 	ginkgo.GinkgoHelper()

@@ -127,7 +127,8 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		LeaveUnjudged(BySlow, "it takes minutes on a real server")
 	}
 	request := candidate.Request{
-		DualStack: d.dualStack, NodePorts: d.nodePorts, Exclusive: d.exclusive, ServiceCIDRController: slices.Contains(d.needs, spec.ServiceCIDRController),
+		DualStack: d.dualStack, SingleStack: slices.Contains(d.needs, spec.SingleStack), NodePorts: d.nodePorts, Exclusive: d.exclusive,
+		OwnServer: slices.Contains(d.needs, spec.RestartControlPlane) || slices.Contains(d.needs, spec.SeveralAPIServers), ServiceCIDRController: slices.Contains(d.needs, spec.ServiceCIDRController),
 	}
 	if cidr != "" {
 		ranges, err := spec.ParseServiceCIDRs(cidr)

@@ -28,6 +28,7 @@ type matrixEntry struct {
 var matrix = sync.OnceValue(func() []matrixEntry {
 	var f struct {
 		ServiceCIDRs []matrixEntry `json:"serviceCIDRs"`
+		Clusters     []any         `json:"clusters"` // of tier kind
 	}
 	if err := yaml.UnmarshalStrict(fixtures.ServiceCIDRs, &f); err != nil {
 		panic(fmt.Sprintf("embedded servicecidrs.yaml: %v", err))

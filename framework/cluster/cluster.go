@@ -1,5 +1,5 @@
 // Package cluster is the tier for any cluster that a kubeconfig reaches. It offers its one, shared Service range: checks that
-// fill a range, need one of their own or change ServiceCIDR objects do not apply there. Backends and clients are pods of the agent.
+// fill a range, need one of their own or change ServiceCIDR objects are judged only where nobody else uses the cluster, or where servers can be started beside its own. Backends and clients are pods of the agent.
 package cluster
 
 import (
@@ -42,8 +42,22 @@ type Options struct {
 	Tier string
 	// Shard is which of several shards the run is, which may be at work on the cluster at the same time.
 	Shard candidate.Shard
+	// Disposable says that nobody else uses the cluster: a check may have its ranges for itself, and fill them.
+	Disposable bool
+	// Servers start API servers for checks that need ranges, or a server, of their own; nil where nothing does.
+	Servers Servers
 	// Fenced says that the nodes answer for addresses that nobody has, and have the witnesses, see kindcluster.Fence.
 	Fenced bool
+}
+
+// Servers start API servers of the cluster's kind beside its own, for checks that need ranges, or a server, of their own.
+type Servers interface {
+	// Capabilities are what a cluster can be asked for with them.
+	Capabilities() []spec.Capability
+	// ControlPlane leases a server with the ranges of a request. The errors are those of candidate.Candidate.
+	ControlPlane(ctx context.Context, request candidate.Request) (candidate.ControlPlane, error)
+	// Close ends all servers.
+	Close(ctx context.Context) error
 }
 
 // Cluster implements candidate.Candidate.
@@ -59,6 +73,7 @@ type Cluster struct {
 
 	runID, token string
 	leases       atomic.Int64
+	turn         turn
 	hostPort     atomic.Int64 // counts the ports of agents in host networks
 	external     candidate.ExternalAddresses
 	hosts        hosts
@@ -110,10 +125,16 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		stack = spec.DualStack
 	}
 	c.description.Capabilities = append(c.description.Capabilities, stack)
+	c.describeOwn()
 	unhurried := rest.CopyConfig(config)
 	unhurried.Timeout, unhurried.QPS, unhurried.UserAgent = 0, -1, "conformance"
 	if c.client, err = kubernetes.NewForConfig(unhurried); err != nil {
 		return nil, fmt.Errorf("%s: %w", source(o.Kubeconfig), err)
+	}
+	if o.Disposable {
+		if err := c.putBack(ctx); err != nil {
+			return nil, err
+		}
 	}
 	if o.AgentImage != "" {
 		if err := c.discoverDataPlane(ctx); err != nil {
@@ -163,10 +184,7 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, err
 		}
 		return nil, fmt.Errorf("read the configuration of kube-proxy: %w", err)
 	}
-	var configuration struct {
-		Mode               string `json:"mode"`
-		MetricsBindAddress string `json:"metricsBindAddress"`
-	}
+	var configuration proxyConfiguration
 	if err := yaml.Unmarshal([]byte(stored.Data["config.conf"]), &configuration); err != nil {
 		return nil, nil //nolint:nilerr // then the proxy is judged by what all proxies have in common
 	}
@@ -179,8 +197,8 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, err
 		return nil, err
 	}
 	c.description.ProxyMode = name
-	c.description.DataPlane.Name = "kube-proxy"                                                                       // of which version is not known: another than that of the API server may run
-	c.description.Declarations = map[spec.Declarable]string{spec.Hairpin: "every-address", spec.HostAccess: "served"} // so does kube-proxy in every mode
+	c.description.DataPlane.Name = "kube-proxy" // of which version is not known: another than that of the API server may run
+	c.description.Declarations = configuration.declarations(name)
 	visible := []spec.Capability{spec.KubeProxy, mode}
 	if a := configuration.MetricsBindAddress; a == "" || strings.HasSuffix(a, fmt.Sprintf(":%d", candidate.ProxyMetricsPort)) {
 		visible = append(visible, spec.ProxyMetrics)
@@ -210,27 +228,46 @@ func load(path string) (*rest.Config, error) {
 // Describe implements candidate.Candidate.
 func (c *Cluster) Describe() candidate.Description { return c.description }
 
-// Close implements candidate.Candidate: it removes the agents that leases shared.
+// Close implements candidate.Candidate: it removes the agents that leases shared, and ends the servers of checks.
 func (c *Cluster) Close(ctx context.Context) error {
-	return errors.Join(c.removeBackends(ctx), c.removeHosts(ctx))
-}
-
-// ControlPlane implements candidate.Candidate: the shared range, and nothing else.
-func (c *Cluster) ControlPlane(_ context.Context, request candidate.Request) (candidate.ControlPlane, error) {
-	switch {
-	case request.Exclusive:
-		return nil, candidate.Unavailable("a cluster in use has no range that a check may have for itself")
-	case request.NodePorts != "":
-		return nil, candidate.Unavailable("the node-port range of a cluster in use cannot be chosen")
-	case len(request.ServiceCIDRs) > 0 && !slices.Equal(request.ServiceCIDRs, c.cidrs):
-		return nil, candidate.Unavailable("the cluster's Service range is %v", c.cidrs)
-	case request.DualStack && len(c.cidrs) < 2:
-		return nil, candidate.Unavailable("the cluster is single-stack")
+	err := errors.Join(c.removeBackends(ctx), c.removeHosts(ctx))
+	if c.options.Servers != nil {
+		err = errors.Join(err, c.options.Servers.Close(ctx))
 	}
-	return &controlPlane{c}, nil
+	return err
 }
 
-type controlPlane struct{ cluster *Cluster }
+// ControlPlane implements candidate.Candidate: the range that all share, to which a check may have the right alone on a cluster that nobody else uses. What has other
+// ranges, or a server that may end, is one of the Servers.
+func (c *Cluster) ControlPlane(ctx context.Context, request candidate.Request) (candidate.ControlPlane, error) {
+	ranges := (len(request.ServiceCIDRs) == 0 || slices.Equal(request.ServiceCIDRs, c.cidrs)) && (!request.DualStack || len(c.cidrs) == 2) && (!request.SingleStack || len(request.ServiceCIDRs) > 0 || len(c.cidrs) == 1)
+	ports := request.NodePorts == "" || request.NodePorts == c.nodePorts.String()
+	switch {
+	case ranges && ports && !request.OwnServer && !request.Exclusive:
+		return c.share(ctx)
+	case ranges && ports && !request.OwnServer && c.options.Disposable:
+		return c.whole(ctx)
+	case c.options.Servers != nil:
+		return c.options.Servers.ControlPlane(ctx, request)
+	case request.OwnServer:
+		return nil, candidate.UnavailableHere("--tier lab or kind", "the API server is not one that a check may end or start")
+	case !ranges && len(request.ServiceCIDRs) > 0:
+		return nil, candidate.UnavailableHere("--tier lab or kind, or a cluster of the range "+spec.ServiceCIDRs(request.ServiceCIDRs).String(), "the cluster's Service range is %s", spec.ServiceCIDRs(c.cidrs))
+	case !ranges && request.SingleStack:
+		return nil, candidate.UnavailableHere("a cluster of one family, such as --service-cidr 10.96.0.0/16", "the cluster is dual-stack")
+	case !ranges:
+		return nil, candidate.UnavailableHere("a cluster of both families, such as --service-cidr 10.96.0.0/16,fd00:10:96::/112", "the cluster is single-stack")
+	case !ports:
+		return nil, candidate.UnavailableHere("--tier lab or kind", "the node-port range of the cluster is %s", c.nodePorts)
+	}
+	return nil, candidate.UnavailableHere("--disposable for a test cluster", "a cluster in use has no range that a check may have for itself")
+}
+
+// controlPlane is a lease of the cluster's own.
+type controlPlane struct {
+	cluster *Cluster
+	release func()
+}
 
 func (cp *controlPlane) Access() candidate.Access     { return cp.cluster.access }
 func (cp *controlPlane) ServiceCIDRs() []netip.Prefix { return cp.cluster.cidrs }
@@ -238,4 +275,8 @@ func (cp *controlPlane) ServiceCIDRs() []netip.Prefix { return cp.cluster.cidrs 
 func (cp *controlPlane) NodePorts() (first, last int) {
 	return cp.cluster.nodePorts.First, cp.cluster.nodePorts.Last
 }
-func (cp *controlPlane) Release() {}
+func (cp *controlPlane) Release() {
+	if cp.release != nil {
+		cp.release()
+	}
+}

@@ -25,9 +25,9 @@ const nodesNeeded = 3
 func (c *Cluster) withoutDataPlane() error {
 	switch {
 	case c.options.AgentImage == "":
-		return candidate.Unavailable("there is no image for the pods of checks: push one (conformance image push) and name it with --agent-image")
+		return candidate.UnavailableHere("--agent-image", "there is no image for the pods of checks: push one (conformance image push)")
 	case len(c.nodes) < nodesNeeded:
-		return candidate.Unavailable("the cluster has %d nodes that are ready and schedulable, and checks of traffic need %d", len(c.nodes), nodesNeeded)
+		return candidate.UnavailableHere(fmt.Sprintf("a cluster of %d nodes", nodesNeeded), "the cluster has %d nodes that are ready and schedulable, and checks of traffic need %d", len(c.nodes), nodesNeeded)
 	}
 	return nil
 }
@@ -39,12 +39,16 @@ func (c *Cluster) DataPlane(ctx context.Context, request candidate.DataPlaneRequ
 		return nil, err
 	}
 	if request.DualStack && len(c.cidrs) < 2 {
-		return nil, candidate.Unavailable("the cluster is single-stack")
+		return nil, candidate.UnavailableHere("a cluster of both families, such as --service-cidr 10.96.0.0/16,fd00:10:96::/112", "the cluster is single-stack")
 	}
-	d := &dataPlane{controlPlane: controlPlane{c}, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1))}
+	unlock, err := c.turn.share(ctx)
+	if err != nil {
+		return nil, err
+	}
+	d := &dataPlane{controlPlane: controlPlane{cluster: c, release: unlock}, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1))}
 	if request.LendNamespace {
-		var err error
 		if d.namespace, err = c.takeNamespace(ctx); err != nil {
+			unlock()
 			return nil, err
 		}
 	}
@@ -206,6 +210,7 @@ func conditions(ready, serving, terminating *bool) string {
 
 // Release implements candidate.ControlPlane: it removes the pods of the lease, and takes back those that were lent.
 func (d *dataPlane) Release() {
+	defer d.controlPlane.Release()
 	pods, lent := d.pods.Release()
 	ctx, cancel := context.WithTimeout(context.Background(), candidate.InsistTimeout)
 	defer cancel()

@@ -59,7 +59,7 @@ func proxyServer(t *testing.T, token string) (kubernetes.Interface, map[string]i
 func TestSendAsksEachClientOnce(t *testing.T) {
 	client, requests := proxyServer(t, "secret")
 	c := &Cluster{client: client, token: "secret"}
-	d := &dataPlane{controlPlane: controlPlane{c}, id: "1"}
+	d := &dataPlane{controlPlane: controlPlane{cluster: c}, id: "1"}
 	var probes []candidate.Probe
 	for i, name := range []string{"a", "b", "a", "b", "a"} {
 		pn := candidate.PodName{Namespace: "ns", Name: name}
@@ -84,7 +84,7 @@ func TestSendAsksEachClientOnce(t *testing.T) {
 
 func TestSendFromOutsideIsUnavailable(t *testing.T) {
 	client, _ := proxyServer(t, "")
-	d := &dataPlane{controlPlane: controlPlane{&Cluster{client: client}}}
+	d := &dataPlane{controlPlane: controlPlane{cluster: &Cluster{client: client}}}
 	_, err := d.Send(context.Background(), []candidate.Probe{{From: candidate.Client{Gateway: "node-1"}}})
 	if !candidate.IsUnavailable(err) {
 		t.Errorf("a client that this tier does not have: %v", err)
@@ -158,7 +158,7 @@ func TestAPodThatDoesNotAnswerIsNotLentAgain(t *testing.T) {
 		pn := candidate.PodName{Namespace: "hosts", Name: name}
 		c.hosts.idle.Return("node", &pod{Pod: candidate.Pod{PodName: pn, Node: "node"}, cluster: c, agent: c.agentOf(pn, controlPort)})
 	}
-	d := &dataPlane{controlPlane: controlPlane{c}, id: "1"}
+	d := &dataPlane{controlPlane: controlPlane{cluster: c}, id: "1"}
 	lent, err := d.LendPod(t.Context(), "node", nil)
 	if err != nil || lent.Name != "runs" {
 		t.Fatalf("pod %q is lent (%v), not the one that runs", lent.Name, err)

@@ -61,7 +61,7 @@ func (c *Cluster) withoutOutside(gateway string) error {
 	case c.withoutAgentOutside() != nil:
 		return c.withoutAgentOutside()
 	case !slices.Contains(o.Gateways, gateway):
-		return candidate.Unavailable("the client outside of the cluster has the gateways %s, and not %s", strings.Join(o.Gateways, ", "), gateway)
+		return candidate.UnavailableHere("--outside", "the client outside of the cluster has the gateways %s, and not %s", strings.Join(o.Gateways, ", "), gateway)
 	}
 	return nil
 }
@@ -70,7 +70,7 @@ func (c *Cluster) withoutOutside(gateway string) error {
 func (c *Cluster) withoutAgentOutside() error {
 	switch o := c.options.Outside; {
 	case o == nil:
-		return candidate.Unavailable("there is no client outside of the cluster: start an agent there and name it with --outside")
+		return candidate.UnavailableHere("--outside", "there is no client outside of the cluster: start an agent there")
 	case o.Failed != "":
 		return fmt.Errorf("no client outside of the cluster could be started: %s", o.Failed)
 	}

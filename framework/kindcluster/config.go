@@ -24,6 +24,9 @@ type Options struct {
 	PodCIDRs []netip.Prefix
 	// ProxyMode is a mode of kube-proxy (candidate.ProxyModes); empty is the default one.
 	ProxyMode string
+	// Lasting says that the cluster is to outlive a restart of its nodes. Else etcd keeps its data in memory, where a
+	// check that fills a range is not bound by a disk.
+	Lasting bool
 	// Workers is the number of nodes beside the control plane, which takes their part where there are none.
 	Workers int
 }
@@ -54,6 +57,20 @@ kind: KubeletConfiguration
 localStorageCapacityIsolation: false
 `
 )
+
+// etcdInMemory has etcd keep its data in a folder that nodes of kind have in memory.
+const etcdInMemory = `kind: ClusterConfiguration
+etcd:
+  local:
+    dataDir: /tmp/etcd
+`
+
+func (o *Options) kubeadmPatches() []string {
+	if o.Lasting {
+		return []string{fewKubeletStats}
+	}
+	return []string{fewKubeletStats, etcdInMemory}
+}
 
 // Validate finds what no cluster can be made with. The errors speak of the flags of `conformance run`.
 func (o *Options) Validate() error {
@@ -109,7 +126,7 @@ func (o *Options) config() ([]byte, error) {
 			// kind listens on [::1] for IPv6 clusters, which a machine need not have.
 			APIServerAddress: "127.0.0.1",
 		},
-		KubeadmConfigPatches:    []string{fewKubeletStats},
+		KubeadmConfigPatches:    o.kubeadmPatches(),
 		ContainerdConfigPatches: []string{fewContainerdStats},
 		Nodes:                   []v1alpha4.Node{o.node(v1alpha4.ControlPlaneRole, 0)},
 	}

@@ -8,6 +8,7 @@ import (
 
 	"sigs.k8s.io/yaml"
 
+	"github.com/service-conformance/conformance/fixtures"
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -62,4 +63,16 @@ func ReadFile(path string) (c File, err error) {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+// Matrix are the clusters that are made where nothing says which (fixtures/servicecidrs.yaml): ranges of the sizes that
+// the documents speak of, and both families.
+func Matrix() []File {
+	var f struct {
+		Clusters []File `json:"clusters"`
+	}
+	if err := yaml.Unmarshal(fixtures.ServiceCIDRs, &f); err != nil {
+		panic(fmt.Sprintf("embedded servicecidrs.yaml: %v", err))
+	}
+	return f.Clusters
 }

@@ -22,7 +22,7 @@ type Part struct {
 // has, stands there once, with its worst verdict. What one cluster could not judge is left out where another one did, unless the check is about the range.
 func Merge(run Run, parts []Part) *Report {
 	tier := run.Candidate.Tier
-	run.Candidate, run.Planned = described(parts), 0
+	run.Candidate, run.Planned = Described(parts), 0
 	run.Candidate.Tier = tier
 	var results []check.Result
 	judged := map[[2]string]bool{} // checks that a part has judged
@@ -59,8 +59,8 @@ func Merge(run Run, parts []Part) *Report {
 	return Build(run, results)
 }
 
-// described is what the parts say of their candidate: the first that knows it, with the capabilities of all.
-func described(parts []Part) candidate.Description {
+// Described is what the parts say of their candidate: the first that knows it, with the capabilities of all. One that was judged without traffic does not know the proxy.
+func Described(parts []Part) candidate.Description {
 	var d candidate.Description
 	for _, p := range parts {
 		what := p.Report.Candidate
@@ -68,6 +68,10 @@ func described(parts []Part) candidate.Description {
 			capabilities := d.Capabilities
 			d = what
 			d.Capabilities = capabilities
+		}
+		if d.DataPlane.Name == "" && what.DataPlane.Name != "" {
+			d.DataPlane, d.ProxyMode, d.Declarations = what.DataPlane, what.ProxyMode, what.Declarations
+			d.Surroundings, d.Witnesses = what.Surroundings, what.Witnesses
 		}
 		for _, c := range what.Capabilities {
 			if !slices.Contains(d.Capabilities, c) {

@@ -42,6 +42,12 @@ type Selection struct {
 	ClaimedSuites []string `json:"claimedSuites,omitempty"`
 	// ServiceCIDRs replace the ranges of the checks that run on any range.
 	ServiceCIDRs []string `json:"serviceCIDRs,omitempty"`
+	// Sharing selects checks by what they need of a cluster whose range is the only one of ServiceCIDRs; empty selects all.
+	Sharing []check.Sharing `json:"sharing,omitempty"`
+	// Elsewhere are ranges of other clusters that share the work: what has such a range for itself runs there.
+	Elsewhere []string `json:"elsewhere,omitempty"`
+	// OtherRanges also runs checks that Focus selects and that name other ranges than ServiceCIDRs.
+	OtherRanges bool `json:"otherRanges,omitempty"`
 	// Slow includes slow checks.
 	Slow bool `json:"slow,omitempty"`
 	// Shard selects, of the checks that the rest selects, those of one shard; the zero value selects all.
@@ -193,8 +199,16 @@ func matchAny(patterns []string, d check.Declaration) bool {
 
 func (s *Selection) setup(c candidate.Candidate, sink check.Sink, runID, version string) check.Setup {
 	setup := check.Setup{
-		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, OnlyServiceCIDRs: len(s.Focus) > 0 && len(s.ServiceCIDRs) > 0, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, MaxWait: s.MaxWait, Features: s.Features, Profiles: s.Profiles,
+		Candidate: c, Sink: sink, ServiceCIDRs: s.ServiceCIDRs, OnlyServiceCIDRs: len(s.Focus) > 0 && len(s.ServiceCIDRs) > 0 && !s.OtherRanges, Slow: s.Slow, Select: s.selects, ExpectedToFail: s.ExpectedToFail, MaxWait: s.MaxWait, Features: s.Features, Profiles: s.Profiles,
 		RunID: runID, Version: version,
+	}
+	if len(s.Sharing) > 0 || len(s.Elsewhere) > 0 {
+		setup.SelectRange = func(d check.Declaration, serviceCIDR string) bool {
+			if slices.Contains(s.Elsewhere, serviceCIDR) && d.SharingOn(serviceCIDR, serviceCIDR) == check.OwnRange {
+				return false
+			}
+			return len(s.Sharing) == 0 || slices.Contains(s.Sharing, d.SharingOn(serviceCIDR, strings.Join(s.ServiceCIDRs, "")))
+		}
 	}
 	if s.Shard.Of > 0 {
 		elsewhere := s.elsewhere(setup)

@@ -44,7 +44,7 @@ func (r *Run) judge(ctx context.Context, i int, c *made, err error) *report.Repo
 	}
 	outside, remove := r.startOutside(ctx, c)
 	preparing.Wait()
-	result, err := r.judgeByProcess(ctx, i, c.Kubeconfig, outside)
+	result, err := r.judgeByProcess(ctx, i, c.Cluster, outside)
 	r.atEnd(ctx, func() {
 		var undoing sync.WaitGroup
 		undoing.Go(remove)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/spec"
 	"github.com/service-conformance/conformance/internal/memory"
@@ -26,6 +27,16 @@ func Kind(o Options, clusters []kindcluster.Options, most int) (*Run, error) {
 		return nil, err
 	}
 	r.onKind = true
+	// The first cluster has the API servers of checks that need others. One without nodes for traffic is judged by what its range is for.
+	r.shares = func(i int) []check.Sharing {
+		switch {
+		case i == 0:
+			return nil
+		case clusters[i].Workers == 0:
+			return []check.Sharing{check.OwnRange}
+		}
+		return []check.Sharing{check.OwnRange, check.AnyCluster}
+	}
 	r.create = func(ctx context.Context, i int) (*made, error) {
 		c := clusters[i]
 		c.Name = r.clusterName(i)

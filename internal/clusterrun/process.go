@@ -8,9 +8,11 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/report"
 )
 
@@ -24,12 +26,20 @@ const (
 )
 
 // judgeByProcess judges a cluster in a process of its own and returns its report. A process that broke is also kept in r.broken.
-func (r *Run) judgeByProcess(ctx context.Context, i int, kubeconfig, outside string) (*report.Report, error) {
+func (r *Run) judgeByProcess(ctx context.Context, i int, c *kindcluster.Cluster, outside string) (*report.Report, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	arguments := r.Arguments(Judged{Kubeconfig: kubeconfig, ServiceCIDR: r.cidrs[i], ReportDir: r.partDir(i), AgentImage: r.AgentImage, Outside: outside})
+	judged := Judged{Kubeconfig: c.Kubeconfig, ServiceCIDR: r.cidrs[i], ReportDir: r.partDir(i), AgentImage: r.AgentImage, Outside: outside}
+	if r.onKind {
+		judged.OfKind = c.Name
+	}
+	if r.shares != nil {
+		judged.Sharing = r.shares(i)
+		judged.Elsewhere = slices.Delete(slices.Clone(r.cidrs), i, i+1)
+	}
+	arguments := r.Arguments(judged)
 	cmd := exec.CommandContext(ctx, self, arguments...)
 	var said bytes.Buffer
 	cmd.Stdout, cmd.Stderr = r.Out, io.MultiWriter(r.Err, &said)

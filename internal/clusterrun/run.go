@@ -50,6 +50,12 @@ type Judged struct {
 	ServiceCIDR string
 	// ReportDir is the folder for the report of this cluster.
 	ReportDir string
+	// Sharing are the checks that run on this cluster, of those that share the work; empty are all.
+	Sharing []check.Sharing
+	// Elsewhere are the ranges of the other clusters that share the work.
+	Elsewhere []string
+	// OfKind is the name of the cluster if it is one of kind.
+	OfKind string
 	// AgentImage and Outside, a file (cluster.ReadOutside), are empty if no traffic is sent, or none from there.
 	AgentImage, Outside string
 }
@@ -74,6 +80,7 @@ type Run struct {
 	folder *scratch.Folder
 	most   int // clusters at a time
 	create func(ctx context.Context, i int) (*made, error)
+	shares func(i int) []check.Sharing // nil if every cluster is judged by all checks
 	kept   bool     // nothing is removed: the clusters are not the run's
 	onKind bool     // nodes are containers of kind
 	agent  agent    // of clusters of kind
@@ -119,18 +126,15 @@ func (r *Run) Judge(ctx context.Context, run report.Run) (*report.Report, error)
 
 // expect decides on the known deviations of what the parts judged.
 func (r *Run) expect(run *report.Run, parts []report.Part) (err error) {
-	for _, p := range parts {
-		what := &p.Report.Candidate
-		switch {
-		case what.Implementation == "": // nobody has seen it
-			continue
-		case r.Published:
-			run.Expectations, err = report.PublishedExpectations(what)
-			return err
-		}
-		return run.Expectations.MarkOwn(what)
+	what := report.Described(parts)
+	switch {
+	case what.Implementation == "": // nobody has seen it
+		return nil
+	case r.Published:
+		run.Expectations, err = report.PublishedExpectations(&what)
+		return err
 	}
-	return nil
+	return run.Expectations.MarkOwn(&what)
 }
 
 // RemoveParts removes the reports of the clusters, which are merged.

@@ -54,34 +54,5 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 	if dataplane.IPVSWorks() { // also on nodes of other modes: a check can add a node
 		d.Capabilities = append(d.Capabilities, spec.IPVS)
 	}
-	maps.Copy(d.Declarations, kubeProxyDeclarations(l.Proxy.Mode))
-}
-
-// kubeProxyDeclarations say what kube-proxy does where the specification leaves room (pkg/proxy of Kubernetes v1.37.1).
-func kubeProxyDeclarations(mode string) map[spec.Declarable]string {
-	d := map[spec.Declarable]string{
-		spec.AffinityScope:                 "port",
-		spec.AffinityTimer:                 "refreshed",
-		spec.AffinityTimeout:               "settable",
-		spec.UDPFlows:                      "follow",
-		spec.NodelessEndpoints:             "remote",
-		spec.ProxyHealth:                   "port-10256",
-		spec.NoEndpoints:                   "reject",
-		spec.InternalLocalWithoutEndpoints: "drop",
-		spec.ExternalLocalWithoutEndpoints: "drop",
-		spec.UnusedPort:                    "network",
-		spec.NodePortLoopback:              "served",
-		spec.Hairpin:                       "every-address",
-		spec.HostAccess:                    "served",
-	}
-	if mode == candidate.IPVS {
-		// The virtual server stays where no endpoint is (pkg/proxy/ipvs/proxier.go lines 846-856). The kernel refuses
-		// what it has no backend for (ip_vs_leave in net/netfilter/ipvs/ip_vs_core.c of Linux).
-		d[spec.InternalLocalWithoutEndpoints] = "reject"
-		d[spec.NodePortLoopback] = "not-served" // pkg/proxy/ipvs/netlink_linux.go line 162: loopback addresses are no node addresses
-	}
-	if mode == candidate.NFTables {
-		d[spec.UnusedPort], d[spec.NodePortLoopback] = "reject", "not-served"
-	}
-	return d
+	maps.Copy(d.Declarations, candidate.KubeProxyDeclarations(l.Proxy.Mode))
 }

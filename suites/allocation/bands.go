@@ -25,7 +25,7 @@ var _ = ginkgo.Describe("bands", func() {
 		declareStatedFill(cidr, check.Timeout(fillTimeout))
 	}
 	check.It(spec.AllocUpperBandFirst, "hands out the whole upper band, then the whole lower one, then nothing", check.Exclusive(), decidedByFill, decidedByAny,
-		check.Also(spec.AllocDynamicSkipsStatic), check.OnEachServiceCIDR(others...),
+		check.Also(spec.AllocDynamicSkipsStatic), check.OnEachServiceCIDR(others...), check.Timeout(fillTimeout),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			f := fillRange(ctx, cp)
 			f.followBands()

@@ -31,6 +31,8 @@ type fill struct {
 const (
 	// largestFill bounds what a check fills when a run replaces its ranges (--service-cidr).
 	largestFill = 1 << 16
+	// quickFill is what a check fills unless the run asks for slow checks: a /20.
+	quickFill   = 1 << 12
 	fillClients = 8
 	// orderedTail is how many addresses of the upper band are left for the one client whose order is observed.
 	orderedTail = 16
@@ -42,8 +44,11 @@ const (
 func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 	ginkgo.GinkgoHelper()
 	f := &fill{cidr: cp.CIDR(), bands: check.BandsOf(cp.CIDR()), before: cp.AddressesInUse(ctx, cp.CIDR())}
-	if f.bands.Usable.Cmp(big.NewInt(largestFill)) > 0 {
+	switch {
+	case f.bands.Usable.Cmp(big.NewInt(largestFill)) > 0:
 		check.LeaveUnjudged(check.ByAnotherRange+" of at most a /20", "the range %s is too large to be filled", f.cidr)
+	case f.bands.Usable.Cmp(big.NewInt(quickFill)) > 0 && !check.SlowAsked():
+		check.LeaveUnjudged(check.BySlow+", or "+check.ByAnotherRange+" of at most a /20", "to fill the range %s takes minutes on a real server", f.cidr)
 	}
 	f.fillConcurrently(ctx, cp, f.freeIn(check.Upper)-orderedTail)
 	most := int(f.bands.Usable.Int64()) + 1
