@@ -53,7 +53,7 @@ func writeByHand(out io.Writer, r *check.Result, language string) {
 		does = say("explain-by-hand-on", strconv.Quote(title), r.ServiceCIDR)
 	}
 	fmt.Fprintf(out, "\n%s\n", does)
-	if r.Verdict == check.NotApplicable {
+	if r.Verdict == check.NotApplicable || r.Verdict == check.NotJudged {
 		fmt.Fprintf(out, "  %s\n", say("explain-cannot-show", r.Reason))
 		return
 	}

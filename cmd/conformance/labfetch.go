@@ -27,7 +27,7 @@ func newLabFetch() *cobra.Command {
 
 Every file is verified by its SHA-256 checksum before anything is put into the cache. An interrupted download continues with the next call. The command
 honours the variables HTTPS_PROXY and NO_PROXY. There is no release of the service controller, which makes load balancers. "lab build" builds it with Go.
-Without it, checks of what makes load balancers do not apply.`,
+Without it, checks of what makes load balancers are not judged.`,
 		Example: `  conformance lab fetch && conformance run --tier lab
   conformance lab fetch --kubernetes-version v1.36.3
   conformance lab fetch --from https://mirror.example/k8s
@@ -77,7 +77,7 @@ func describeFetched(out io.Writer, got *programs.Fetched) {
 	}
 	fmt.Fprintf(out, "Kubernetes %s, etcd %s: %s\n", got.Version, got.EtcdVersion, got.Dir)
 	for _, c := range slices.Sorted(maps.Keys(got.Lacking)) {
-		fmt.Fprintf(out, "without %s: %s; checks that need it do not apply, unless `conformance lab build` builds it with Go\n", c, got.Lacking[c])
+		fmt.Fprintf(out, "without %s: %s; checks that need it are not judged, unless `conformance lab build` builds it with Go\n", c, got.Lacking[c])
 	}
 }
 

@@ -84,7 +84,8 @@ type asCluster struct {
 func (c *asCluster) Describe() candidate.Description {
 	d := c.Cluster.Describe()
 	d.Capabilities = append(slices.Clone(d.Capabilities), spec.VirtualClock) // the reference lets no time pass by itself
-	d.Declarations = c.reference.Describe().Declarations                     // it is no kube-proxy, whose configuration the stand-in shows
+	d.Declarations = maps.Clone(c.reference.Describe().Declarations)         // it is no kube-proxy, whose configuration the stand-in shows
+	delete(d.Declarations, spec.LoadBalancers)                               // nodes would be labelled, which the role does not grant
 	return d
 }
 

@@ -33,7 +33,7 @@ func TestWordsAreThereInEveryLanguage(t *testing.T) {
 }
 
 func TestEveryVerdictHasItsWord(t *testing.T) {
-	for _, v := range []check.Verdict{check.Conformant, check.NonConformant, check.Unknown, check.Blocked, check.NotApplicable} {
+	for _, v := range []check.Verdict{check.Conformant, check.NonConformant, check.Unknown, check.Blocked, check.NotJudged, check.NotApplicable} {
 		if !Has(Key(string(v))) {
 			t.Errorf("%s has no word", v)
 		}

@@ -81,12 +81,12 @@ type Run struct {
 	most   int // clusters at a time
 	create func(ctx context.Context, i int) (*made, error)
 	shares func(i int) []check.Sharing // nil if every cluster is judged by all checks
-	kept   bool     // nothing is removed: the clusters are not the run's
-	onKind bool     // nodes are containers of kind
-	agent  agent    // of clusters of kind
-	end    func()   // the turn on an existing cluster
-	later  []func() // what an interrupted run does once it has reported
-	broken error    // of processes that judged
+	kept   bool                        // nothing is removed: the clusters are not the run's
+	onKind bool                        // nodes are containers of kind
+	agent  agent                       // of clusters of kind
+	end    func()                      // the turn on an existing cluster
+	later  []func()                    // what an interrupted run does once it has reported
+	broken error                       // of processes that judged
 }
 
 // made is a cluster that there is.

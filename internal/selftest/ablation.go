@@ -17,8 +17,9 @@ type Ablation struct {
 	Without string `json:"without"`
 	// Unclaimed are the checks that were red or unknown although the feature was not claimed; there must be none.
 	Unclaimed []string `json:"unclaimed,omitempty"`
-	// NotApplicable is how many checks did not apply then.
+	// NotApplicable is how many checks did not apply then, and NotJudged how many could not be decided.
 	NotApplicable int `json:"notApplicable"`
+	NotJudged     int `json:"notJudged"`
 	// Own is how many checks of the feature were red, unknown or blocked where it was claimed all the same; there must
 	// be some. Others are the checks of other features that were red or unknown then. The report does not lead them
 	// back to another requirement, and they did not use the feature. There must be none. UsedBy are those that used it:
@@ -70,6 +71,8 @@ func (a *Ablation) unclaimed(r *report.Report) {
 		case check.Conformant:
 		case check.NotApplicable:
 			a.NotApplicable++
+		case check.NotJudged:
+			a.NotJudged++
 		default:
 			a.Unclaimed = append(a.Unclaimed, c.DisplayName())
 		}
@@ -109,5 +112,5 @@ func (a *Ablation) line() string {
 	if a.Problem != "" {
 		return fmt.Sprintf("NOT ISOLATED  %-42s %s", a.Without, a.Problem)
 	}
-	return fmt.Sprintf("isolated      %-42s %d checks do not apply", a.Without, a.NotApplicable)
+	return fmt.Sprintf("isolated      %-42s %d checks do not apply, %d are not judged", a.Without, a.NotApplicable, a.NotJudged)
 }
