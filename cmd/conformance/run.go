@@ -183,11 +183,10 @@ func (f *runFlags) plan(out io.Writer) (*plan, error) {
 	}
 	f.Focus = splitFocus(f.Focus)
 	f.Skip = splitFocus(f.Skip)
-	r.checks = f.planChecks()
+	r.count()
 	if err := f.Selection.Validate(check.Declarations()); err != nil {
 		return nil, usage("%w", err)
 	}
-	r.others = leftOut()
 	if r.checks == 0 && len(r.others) > 0 {
 		return nil, usage("no check is left: those of %s are about other ranges than --service-cidr names; leave it out", strings.Join(r.others, ", "))
 	}
@@ -197,7 +196,6 @@ func (f *runFlags) plan(out io.Writer) (*plan, error) {
 	if r.deviations, err = f.readExpectations(); err != nil {
 		return nil, usage("%w", err)
 	}
-	r.selection = f.selected(check.Declarations(), r.others)
 	if err := report.CheckFolder(f.reportDir); err != nil {
 		return nil, usage("%w", err)
 	}
@@ -205,6 +203,12 @@ func (f *runFlags) plan(out io.Writer) (*plan, error) {
 		SuiteVersion: check.BuildVersion(), Candidate: candidate.Description{Tier: f.tier, Capabilities: []spec.Capability{}}, Started: time.Now(), Seed: f.seed, Planned: r.checks, Interrupted: true, Selection: r.selection, Submitter: f.submitter,
 	}
 	return r, nil
+}
+
+// count finds how many results the selection will give, and what the report says of it.
+func (r *plan) count() {
+	r.checks, r.others = r.planChecks(), leftOut()
+	r.selection = r.selected(check.Declarations(), r.others)
 }
 
 // judge runs the checks on the candidate of a place, reports, and closes it.

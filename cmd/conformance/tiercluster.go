@@ -120,6 +120,10 @@ func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
 		}
 		return nil, usage("%w", err)
 	}
+	if len(r.ServiceCIDRs) == 0 { // checks that run on any range run on the one that it has
+		r.ServiceCIDRs, r.OtherRanges = []string{spec.ServiceCIDRs(c.ServiceCIDRs()).String()}, true
+		r.count()
+	}
 	p := &place{Candidate: c, workers: fewWorkers, shared: !t.deletedAfter, outlives: !t.deletedAfter, disposable: t.deletedAfter, surrounded: true}
 	if r.traffic && r.agentImage != "" {
 		p.workers = 8 // they wait for the pods of the cluster

@@ -225,6 +225,9 @@ func load(path string) (*rest.Config, error) {
 	return config, nil
 }
 
+// ServiceCIDRs are the Service ranges that were named or found, that of the primary family first.
+func (c *Cluster) ServiceCIDRs() []netip.Prefix { return slices.Clone(c.cidrs) }
+
 // Describe implements candidate.Candidate.
 func (c *Cluster) Describe() candidate.Description { return c.description }
 
