@@ -61,10 +61,13 @@ func (t *clusterTier) onCommands(ctx context.Context, r *plan) error {
 	})
 }
 
-// how a cluster of the commands is judged. Nothing is disposable: a cloud keeps load balancers whose cluster has gone.
-func (t *clusterTier) how() []string {
+// how a cluster of the commands is judged. A load balancer is not disposable: a cloud keeps it when its cluster has gone.
+func (t *clusterTier) how() (flags []string) {
 	if t.disruptive {
-		return []string{"--allow-disruptive"}
+		flags = append(flags, "--allow-disruptive")
 	}
-	return nil
+	if t.disposable {
+		flags = append(flags, "--disposable")
+	}
+	return flags
 }

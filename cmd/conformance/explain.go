@@ -130,7 +130,7 @@ func explain(out io.Writer, r *spec.Requirement, language string) {
 		}
 	}
 	for _, b := range spec.RealBugs(r.ID) {
-		field("explain-real-bug", b.About+"\n"+under+b.URL())
+		field("explain-real-bug", b.About+"\n"+under+b.URL()+" ("+b.Fault+")")
 	}
 	field("explain-notes", r.Notes)
 	for _, d := range r.Deviations {

@@ -41,7 +41,7 @@ func (t *clusterTier) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&t.disruptive, "allow-disruptive", false, "let checks on tier cluster do what others could feel: have the cluster make load balancers")
 	t.commands.register(flags)
 	flags.StringVar(&t.reportedTier, "tier-name", "", "name of the tier in reports")
-	flags.BoolVar(&t.disposable, "disposable", false, "the cluster of --tier cluster, or of --reuse, is for tests alone: fill its Service range, and set its DNS aside meanwhile")
+	flags.BoolVar(&t.disposable, "disposable", false, "the cluster of --tier cluster, --cluster-command or --reuse is for tests alone: fill its Service range, and set its DNS aside meanwhile")
 	flags.BoolVar(&t.deletedAfter, "deleted-after", false, "leave what the run has made: the cluster is deleted after it")
 	flags.StringVar(&t.ofKind, "of-kind", "", "the cluster is the one of kind of this name, whose nodes answer for addresses that nobody has")
 	flags.StringSliceVar(&t.sharing, "sharing", nil, "what checks need of this cluster that run on it: any, own, other (check.Sharing)")
@@ -87,7 +87,7 @@ func (t *clusterTier) run(ctx context.Context, r *plan) error {
 }
 
 func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
-	o := cluster.Options{Kubeconfig: t.kubeconfig, AgentImage: r.agentImage, AllowDisruptive: t.disruptive, Tier: t.reportedTier, Shard: r.Shard, Fenced: t.ofKind != "", Disposable: t.disposable}
+	o := cluster.Options{Kubeconfig: t.kubeconfig, AgentImage: r.agentImage, AllowDisruptive: t.disruptive, Tier: t.reportedTier, Shard: r.Shard, Fenced: t.ofKind != "", Disposable: t.disposable, NoLoadBalancers: t.ofKind != "" && t.deletedAfter}
 	if t.outside != "" {
 		var err error
 		if o.Outside, err = cluster.ReadOutside(t.outside); err != nil {

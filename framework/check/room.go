@@ -38,15 +38,26 @@ func (cp *ControlPlane) NeedNodePorts(ctx context.Context, n int) {
 // AddressesInUse are the cluster IPs of all Services, of whomever, that lie in a range.
 func (cp *ControlPlane) AddressesInUse(ctx context.Context, cidr netip.Prefix) map[netip.Addr]bool {
 	ginkgo.GinkgoHelper()
+	used := map[netip.Addr]bool{}
+	for addr := range cp.AddressOwners(ctx, cidr) {
+		used[addr] = true
+	}
+	return used
+}
+
+// AddressOwners are the Services, of whomever, that have the addresses of a range, as "namespace/name".
+func (cp *ControlPlane) AddressOwners(ctx context.Context, cidr netip.Prefix) map[netip.Addr]string {
+	ginkgo.GinkgoHelper()
 	list, err := cp.core.Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	Must(err)
-	used := map[netip.Addr]bool{}
+	owners := map[netip.Addr]string{}
 	for i := range list.Items {
-		for _, ip := range list.Items[i].Spec.ClusterIPs {
+		s := &list.Items[i]
+		for _, ip := range s.Spec.ClusterIPs {
 			if addr, err := netip.ParseAddr(ip); err == nil && cidr.Contains(addr) {
-				used[addr] = true
+				owners[addr] = s.Namespace + "/" + s.Name
 			}
 		}
 	}
-	return used
+	return owners
 }

@@ -44,6 +44,8 @@ type Options struct {
 	Shard candidate.Shard
 	// Disposable says that nobody else uses the cluster: a check may have its ranges for itself, and fill them.
 	Disposable bool
+	// NoLoadBalancers says that nothing makes load balancers in the cluster: it was made for the run, of parts that do not.
+	NoLoadBalancers bool
 	// Servers start API servers for checks that need ranges, or a server, of their own; nil where nothing does.
 	Servers Servers
 	// Fenced says that the nodes answer for addresses that nobody has, and have the witnesses, see kindcluster.Fence.
@@ -171,6 +173,12 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 	}
 	visible, err := c.proxyCapabilities(ctx)
 	c.description.Capabilities = append(c.description.Capabilities, visible...)
+	if c.options.NoLoadBalancers {
+		if c.description.Declarations == nil {
+			c.description.Declarations = map[spec.Declarable]string{}
+		}
+		c.description.Declarations[spec.LoadBalancers] = "none"
+	}
 	return err
 }
 

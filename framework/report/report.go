@@ -265,15 +265,20 @@ func (r *Report) judge(catalogue *spec.Catalogue) {
 	}
 }
 
-// shouldsNotMet counts the requirements that SHOULD be met, are not, and are no known deviations. They do not decide the verdict.
-func (r *Report) shouldsNotMet() (n int) {
-	for _, v := range r.Requirements {
-		if v.Level == spec.Should && v.Verdict == check.NonConformant && !v.KnownDeviation {
-			n++
+// notMetBesides are the requirements that are not met and do not decide the verdict, SHOULD before MAY. Known deviations are not among them.
+func (r *Report) notMetBesides() (all []RequirementVerdict) {
+	for _, level := range []spec.Level{spec.Should, spec.May} {
+		for _, v := range r.Requirements {
+			if v.Level == level && v.Verdict == check.NonConformant && !v.KnownDeviation {
+				all = append(all, v)
+			}
 		}
 	}
-	return n
+	return all
 }
+
+// namedBesides bounds how many of them the verdict line names.
+const namedBesides = 3
 
 // Exit codes of `conformance run`.
 const (
@@ -325,14 +330,14 @@ func (r *Report) VerdictLine() string {
 	if n := len(r.Ended) - 1; n > 0 {
 		line += fmt.Sprintf(", and %d more", n)
 	}
-	switch n := r.shouldsNotMet(); n {
-	case 0:
-		return line
-	case 1:
-		return line + "; 1 requirement that SHOULD be met is not"
-	default:
-		return fmt.Sprintf("%s; %d requirements that SHOULD be met are not", line, n)
+	besides := r.notMetBesides()
+	for i, v := range besides[:min(len(besides), namedBesides)] {
+		line += [...]string{"; not met besides: ", ", "}[min(i, 1)] + fmt.Sprintf("%s (%s)", v.ID, v.Level)
 	}
+	if n := len(besides) - namedBesides; n > 0 {
+		line += fmt.Sprintf(" and %d more", n)
+	}
+	return line
 }
 
 func (r *Report) verdictOnMusts() string {

@@ -81,12 +81,15 @@ func TestExitCode(t *testing.T) {
 	}
 }
 
-func TestVerdictLineCountsShouldsThatAreNotMet(t *testing.T) {
-	must, should := requirement(t, spec.Must), requirement(t, spec.Should)
-	results := []check.Result{result(must, "a", check.Conformant), result(should, "b", check.NonConformant), result(should, "c", check.NonConformant)}
-	if got, want := Build(Run{Planned: 3}, results).VerdictLine(), "conformant; 1 requirement that SHOULD be met is not"; got != want {
+func TestVerdictLineNamesWhatIsNotMetAndDecidesNothing(t *testing.T) {
+	must, should, may := requirement(t, spec.Must), requirement(t, spec.Should), requirement(t, spec.May)
+	results := []check.Result{
+		result(must, "a", check.Conformant), result(should, "b", check.NonConformant), result(should, "c", check.NonConformant), result(may, "d", check.NonConformant),
+	}
+	if got, want := Build(Run{Planned: 4}, results).VerdictLine(), "conformant; not met besides: "+string(should)+" (SHOULD), "+string(may)+" (MAY)"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
+	results = results[:3]
 	known := Expectations{Deviations: []Expectation{{Requirement: should, Reason: "it does"}}}
 	if got, want := Build(Run{Planned: 3, Expectations: known}, results).VerdictLine(), "conformant but for 1 known deviation"; got != want {
 		t.Errorf("got %q, want %q", got, want)

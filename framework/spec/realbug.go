@@ -18,6 +18,8 @@ type RealBug struct {
 	About string `yaml:"about"`
 	// Requirements are those that it breaks.
 	Requirements []ID `yaml:"requirements"`
+	// Fault is the name of the fault of the reference that is this bug.
+	Fault string `yaml:"fault"`
 }
 
 // URL is the address of the report.
@@ -28,13 +30,16 @@ func (b *RealBug) URL() string {
 
 // RealBugs are the bugs that break a requirement. Safe for concurrent use.
 func RealBugs(id ID) (found []RealBug) {
-	for _, b := range realBugs() {
+	for _, b := range AllRealBugs() {
 		if slices.Contains(b.Requirements, id) {
 			found = append(found, b)
 		}
 	}
 	return found
 }
+
+// AllRealBugs are the bugs that the catalogue knows, in the order of their file. They are shared: do not change them. Safe for concurrent use.
+func AllRealBugs() []RealBug { return realBugs() }
 
 var realBugs = sync.OnceValue(func() (all []RealBug) {
 	if err := yaml.Unmarshal(fixtures.RealBugs, &all); err != nil {

@@ -22,6 +22,8 @@ type Card struct {
 	NeverFailed []string `json:"neverFailed"`
 	// Ablations are what became of references that are without a feature.
 	Ablations []Ablation `json:"ablations,omitempty"`
+	// Bugs are the public bugs that the faults are.
+	Bugs []Bug `json:"bugs,omitempty"`
 	Caught    int        `json:"caught"`
 	Total     int        `json:"total"`
 	// Precision is how many of the red requirements the fault names that turned them red, over all faults.
@@ -105,6 +107,7 @@ func (c *Card) add(sound *report.Report) {
 			c.NeverFailed = append(c.NeverFailed, x.Check)
 		}
 	}
+	c.Bugs = reproduced(c.Faults)
 	slices.Sort(c.NeverFailed)
 	c.checks = len(checks)
 	if c.quick || len(red) == 0 {
@@ -127,10 +130,10 @@ func (c *Card) JSON() ([]byte, error) {
 	return append(data, '\n'), err
 }
 
-// Passed reports whether every fault was caught and every feature isolated. If nothing was left out, every check was also seen to fail, and the precision is
+// Passed reports whether every fault and every public bug was caught and every feature isolated. If nothing was left out, every check was also seen to fail, and the precision is
 // high enough.
 func (c *Card) Passed() bool {
-	return c.Caught == c.Total && len(c.NeverFailed) == 0 && c.isolated() == len(c.Ablations) && !c.imprecise() && len(c.NotTried) == 0 && c.unseen() == 0
+	return c.Caught == c.Total && len(c.NeverFailed) == 0 && c.isolated() == len(c.Ablations) && !c.imprecise() && len(c.NotTried) == 0 && c.unseen() == 0 && c.missedBugs() == 0
 }
 
 // unseen is how many checks faults changed although the recording said that they could not.
@@ -172,6 +175,14 @@ func (c *Card) WriteSummary(out io.Writer, path string) {
 	}
 	if c.Total > 0 {
 		fmt.Fprintf(out, "%d of %d faults caught, %d of %d checks seen to fail\n", c.Caught, c.Total, c.seen, c.checks)
+	}
+	for _, b := range c.Bugs {
+		if len(b.Red) == 0 {
+			fmt.Fprintf(out, "NOT CAUGHT  %s: the fault %s turns none of its requirements red\n", b.Issue, b.Fault)
+		}
+	}
+	if len(c.Bugs) > 0 {
+		fmt.Fprintf(out, "%d public bugs reproduced, %d caught\n", len(c.Bugs), len(c.Bugs)-c.missedBugs())
 	}
 	if len(c.Ablations) > 0 {
 		fmt.Fprintf(out, "%d of %d features isolated\n", c.isolated(), len(c.Ablations))

@@ -34,7 +34,9 @@ are not among the faults.
 | precision | %s |
 | red requirements per fault, median | %d |
 | red requirements per fault, worst | %d |
-`, c.Total, percent(float64(c.Caught)/float64(max(1, c.Total))), percent(c.Precision), c.MedianRed, c.WorstRed)
+| public bugs reproduced | %d |
+| public bugs caught | %d |
+`, c.Total, percent(float64(c.Caught)/float64(max(1, c.Total))), percent(c.Precision), c.MedianRed, c.WorstRed, len(c.Bugs), len(c.Bugs)-c.missedBugs())
 
 	worst := slices.Clone(c.Faults)
 	slices.SortStableFunc(worst, func(x, y Score) int {
@@ -56,6 +58,10 @@ are not among the faults.
 	fmt.Fprintf(&b, "\n## Checks that turn red for others' faults\n\n| check | faults |\n|---|--:|\n")
 	for _, name := range checks[:min(shown, len(checks))] {
 		fmt.Fprintf(&b, "| %s | %d |\n", strings.ReplaceAll(name, "|", "\\|"), forOthers[name])
+	}
+	fmt.Fprintf(&b, "\n## Public bugs\n\nEach fault is a bug that users reported. The last column names the requirements of the bug that turn red.\n\n| report | fault | red |\n|---|---|---|\n")
+	for i := range c.Bugs {
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", c.Bugs[i].Issue, c.Bugs[i].Fault, joined(c.Bugs[i].Red))
 	}
 	return b.String()
 }

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"net/netip"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 
@@ -60,9 +61,24 @@ func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 		}
 		f.rest = append(f.rest, clusterIP(a))
 	}
+	f.beAlone(ctx, cp)
 	words := fmt.Sprintf("%d, the last %d of them in this order: %v", len(f.bulk)+len(f.rest), min(len(f.rest), 2*orderedTail), f.rest[max(0, len(f.rest)-2*orderedTail):])
 	check.RecordAddresses("addresses handed out", words, f.cidr, slices.Concat(f.bulk, f.rest), len(f.bulk))
 	return f
+}
+
+// beAlone ends the check as unknown where somebody else's Service has taken an address since the fill began: the numbers mean nothing then.
+func (f *fill) beAlone(ctx context.Context, cp *check.ControlPlane) {
+	ginkgo.GinkgoHelper()
+	own := map[netip.Addr]bool{}
+	for _, addr := range f.all() {
+		own[addr] = true
+	}
+	for addr, owner := range cp.AddressOwners(ctx, f.cidr) {
+		if !own[addr] && !f.before[addr] && !strings.HasPrefix(owner, cp.Namespace()+"/") {
+			check.Abort("the Service %s, which is not of this check, has taken %s while the range %s was filled", owner, addr, f.cidr)
+		}
+	}
 }
 
 func (f *fill) fillConcurrently(ctx context.Context, cp *check.ControlPlane, n int) {

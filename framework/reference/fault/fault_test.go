@@ -61,3 +61,16 @@ func TestNewRefusesAFaultThatProvesNothing(t *testing.T) {
 		t.Error("a name was registered twice")
 	}
 }
+
+func TestEveryPublicBugIsAFaultThatBreaksOneOfItsRequirements(t *testing.T) {
+	for _, bug := range spec.AllRealBugs() {
+		i := slices.IndexFunc(All(), func(f *Fault) bool { return f.Name == bug.Fault })
+		if i < 0 {
+			t.Errorf("%s: there is no fault %q", bug.Issue, bug.Fault)
+			continue
+		}
+		if !slices.ContainsFunc(bug.Requirements, func(id spec.ID) bool { return slices.Contains(All()[i].Breaks, id) }) {
+			t.Errorf("%s: the fault %s breaks none of %v", bug.Issue, bug.Fault, bug.Requirements)
+		}
+	}
+}
