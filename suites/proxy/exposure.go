@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -123,20 +124,40 @@ func exposeOutside(ctx context.Context, net *check.Network, name string, options
 	return svc, addresses
 }
 
-// arrivals are calls of a client outside of the cluster that arrive at the i-th node. They go to its node port, and to
-// the addresses of exposeOutside.
+// arrivals are calls of a client outside of the cluster that arrive at the i-th node. They go to its node ports, and to
+// the addresses of exposeOutside, by TCP and by UDP.
 func arrivals(net *check.Network, i int, svc *corev1.Service, addresses []netip.Addr, want check.Want) []check.Case {
 	from := check.Outside(net.Node(i))
-	return append([]check.Case{{From: from, To: onNode(net, i, svc), Want: want}}, calls(from, addresses, want)...)
+	var cases []check.Case
+	for k := range 2 {
+		cases = append(cases, check.Case{From: from, To: onNodePort(net, i, svc, k), Protocol: inTurn(k), Want: want})
+	}
+	return append(cases, calls(from, addresses, want)...)
 }
 
-// calls are from a client to each of the addresses: TCP and UDP in turn, for policies do not tell them apart.
+// calls are from a client to each of the addresses, by TCP and by UDP.
 func calls(from candidate.Client, addresses []netip.Addr, want check.Want) []check.Case {
+	return toOutside(addresses, want, from)
+}
+
+// toOutside are calls from each of the clients to the addresses of exposeOutside, by TCP and by UDP.
+func toOutside(addresses []netip.Addr, want check.Want, clients ...candidate.Client) []check.Case {
 	var cases []check.Case
-	for i, a := range addresses {
-		cases = append(cases, check.Case{From: from, To: exposedAt(a), Protocol: inTurn(i), Want: want})
+	for _, a := range addresses {
+		cases = append(cases, eachWay(exposedAt(a), want, clients...)...)
 	}
 	return cases
+}
+
+// everyAddress are calls to all addresses of a Service of exposeOutside: from inside to its cluster IP, and from the
+// others to its node ports, external IP and load-balancer address.
+func everyAddress(net *check.Network, svc *corev1.Service, addresses []netip.Addr, want check.Want, inside, others []candidate.Client) []check.Case {
+	return slices.Concat(toClusterIP(svc, want, inside...), toNodePorts(net, svc, want, others...), toOutside(addresses, want, others...))
+}
+
+// connections are those of the cases that are by TCP: where every shot counts, a datagram may be lost by the network.
+func connections(cases []check.Case) []check.Case {
+	return slices.DeleteFunc(slices.Clone(cases), func(c check.Case) bool { return c.Protocol == corev1.ProtocolUDP })
 }
 
 // clusterIPCalls are from each of the clients to the cluster IP: TCP and UDP in turn.

@@ -82,7 +82,7 @@ var _ = ginkgo.Describe("internalTrafficPolicy Local", func() {
 			net.Expect(ctx, "an endpoint comes to the node", clusterIPCalls(svc, onlyBy(len(all)+1, come...), clients[2], check.Host(net.Node(2)))...)
 			net.Remove(ctx, come[0])
 			net.Expect(ctx, "the only endpoint of the node goes", append(
-				clusterIPCalls(svc, none, clients[2]),
+				toClusterIP(svc, none, clients[2], check.Host(net.Node(2))),
 				clusterIPCalls(svc, check.AnsweredByEach(first...), clients[0])...)...)
 		})
 

@@ -13,23 +13,23 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// everyPath are calls to the cluster IP from pods and a node. They are also calls to node ports and the external IP
-// from outside of the cluster and from a pod.
-func everyPath(net *check.Network, svc *corev1.Service, external netip.Addr, clients []candidate.Client, want check.Want) []check.Case {
+// everyPath are calls to the cluster IP from pods and nodes. They are also calls to node ports, the external IP and the load-balancer address
+// from outside of the cluster and from a pod, and to node ports from a node. Not among them are those of a node to addresses from outside:
+// kube-proxy refuses nothing there, for its chain KUBE-EXTERNAL-SERVICES is of INPUT and FORWARD (pkg/proxy/iptables/proxier.go, v1.37.1, line 365).
+func everyPath(net *check.Network, svc *corev1.Service, addresses []netip.Addr, clients []candidate.Client, want check.Want) []check.Case {
 	return slices.Concat(
-		toClusterIP(svc, want, append(slices.Clone(clients), check.Host(net.Node(0)))...),
-		eachWay(exposedAt(external), want, check.Outside(net.Node(0)), clients[2]),
-		toNodePorts(net, svc, want, check.Outside(net.Node(1)), clients[2]))
+		toClusterIP(svc, want, slices.Concat(clients, hosts(net))...),
+		toOutside(addresses, want, check.Outside(net.Node(0)), clients[2]),
+		toNodePorts(net, svc, want, check.Outside(net.Node(1)), clients[2], check.Host(net.Node(0))))
 }
 
 var _ = ginkgo.Describe("a Service without endpoints", func() {
 	check.It(spec.ProxyNoEndpointsRefused, "refuses connections by every address until it has an endpoint, and again when that goes",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(1))
-			external := net.ExternalAddress()
-			svc := exposeSelectorless(ctx, net, "app", onNodePorts(), onExternalIPs(external))
-			refused := everyPath(net, svc, external, clients, check.ConnectionRefused())
-			answered := everyPath(net, svc, external, clients, check.AnsweredBy(pods...))
+			svc, addresses := exposeOutside(ctx, net, "app", withoutSelector())
+			refused := everyPath(net, svc, addresses, clients, check.ConnectionRefused())
+			answered := everyPath(net, svc, addresses, clients, check.AnsweredBy(pods...))
 			net.Expect(ctx, "a Service without endpoints is created", refused...)
 			slice := net.CreateSlice(ctx, net.Slice(svc, pods...))
 			net.Expect(ctx, "its first endpoint comes", answered...)
@@ -46,12 +46,11 @@ var _ = ginkgo.Describe("a Service without endpoints", func() {
 	check.It(spec.ProxyNoEndpointsRefused, "is one whose only endpoint is not ready, too",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(1))
-			external := net.ExternalAddress()
-			svc := net.Expose(ctx, exposed("app", onNodePorts(), onExternalIPs(external)))
-			net.Expect(ctx, "the Service is created", everyPath(net, svc, external, clients, check.AnsweredBy(pods...))...)
+			svc, addresses := exposeOutside(ctx, net, "app")
+			net.Expect(ctx, "the Service is created", everyPath(net, svc, addresses, clients, check.AnsweredBy(pods...))...)
 			net.SetReady(ctx, pods[0], false)
-			net.Expect(ctx, "its only endpoint becomes unready", everyPath(net, svc, external, clients, check.ConnectionRefused())...)
+			net.Expect(ctx, "its only endpoint becomes unready", everyPath(net, svc, addresses, clients, check.ConnectionRefused())...)
 			net.SetReady(ctx, pods[0], true)
-			net.Expect(ctx, "its only endpoint becomes ready", everyPath(net, svc, external, clients, check.AnsweredBy(pods...))...)
+			net.Expect(ctx, "its only endpoint becomes ready", everyPath(net, svc, addresses, clients, check.AnsweredBy(pods...))...)
 		})
 })

@@ -24,11 +24,13 @@ var _ = ginkgo.Describe("the label service-proxy-name", func() {
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			inside := append(clients, check.Host(net.Node(0)))
-			svc := net.Expose(ctx, exposed("app", onNodePorts(), servedByOther()))
+			svc, addresses := exposeOutside(ctx, net, "app", servedByOther())
 			served := slices.Concat(
-				clusterIPCalls(svc, check.AnsweredByEach(pods...), inside...), toNodePorts(net, svc, check.AnsweredBy(pods...), outsiders(net)...))
+				clusterIPCalls(svc, check.AnsweredByEach(pods...), inside...), toNodePorts(net, svc, check.AnsweredBy(pods...), outsiders(net)...),
+				toOutside(addresses, check.AnsweredBy(pods...), outsiders(net)...))
 			ignored := once(slices.Concat(
-				toClusterIP(svc, check.NotBy(pods...), inside...), toNodePorts(net, svc, check.NotBy(pods...), outsiders(net)...)))
+				toClusterIP(svc, check.NotBy(pods...), inside...), toNodePorts(net, svc, check.NotBy(pods...), outsiders(net)...),
+				toOutside(addresses, check.NotBy(pods...), outsiders(net)...)))
 			net.Expect(ctx, "a Service with the label is created, and then another", append(ignored, caughtUp(ctx, net, pods[0], inside...)...)...)
 			net.Change(ctx, svc.Name, `{"metadata":{"labels":{"`+proxyNameLabel+`":null}}}`)
 			net.Expect(ctx, "the label is removed", served...)

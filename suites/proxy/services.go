@@ -33,34 +33,33 @@ var _ = ginkgo.Describe("a Service", func() {
 	check.It(spec.ProxyServiceRemoved, "is no longer served by any address once it is deleted",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
-			external := net.ExternalAddress()
-			svc := exposeSelectorless(ctx, net, "app", onNodePorts(), onExternalIPs(external))
+			svc, addresses := exposeOutside(ctx, net, "app", withoutSelector())
 			net.CreateSlice(ctx, net.Slice(svc, pods...)) // it stays when the Service goes
+			others := append(outsiders(net), clients[2], check.Host(net.Node(1)))
 			paths := func(want check.Want) []check.Case {
-				return slices.Concat(
-					toClusterIP(svc, want, append(clients, hosts(net)...)...),
-					eachWay(exposedAt(external), want, outsiders(net)...),
-					toNodePorts(net, svc, want, outsiders(net)...))
+				return everyAddress(net, svc, addresses, want, slices.Concat(clients, hosts(net)), others)
 			}
 			net.Expect(ctx, "the Service is created", paths(check.AnsweredBy(pods...))...)
 			net.Unexpose(ctx, svc.Name)
 			net.Expect(ctx, "the Service is deleted", once(paths(check.NotBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyServiceRemoved, "leaves its address to the backends of the Service that gets it next",
+	check.It(spec.ProxyServiceRemoved, "leaves its addresses to the backends of the Service that gets it next",
 		func(ctx context.Context, net *check.Network) {
 			old, clients := backendsAndClients(ctx, net, "old", net.Node(0), net.Node(1))
 			next := net.Backends(ctx, "next", net.Node(0), net.Node(1))
-			external := net.ExternalAddress()
-			first := net.Expose(ctx, exposed("old", onExternalIPs(external)))
+			first, addresses := exposeOutside(ctx, net, "old")
 			paths := func(want check.Want) []check.Case {
-				return append(
-					toClusterIP(first, want, append(clients, hosts(net)...)...),
-					eachWay(exposedAt(external), want, outsiders(net)...)...)
+				return append(toClusterIP(first, want, append(clients, hosts(net)...)...), toOutside(addresses, want, outsiders(net)...)...)
 			}
 			net.Expect(ctx, "the Service is created", paths(check.AnsweredBy(old...))...)
 			net.Unexpose(ctx, first.Name)
-			net.Expose(ctx, exposed("next", onExternalIPs(external), check.WithClusterIP(first.Spec.ClusterIP)))
+			second := net.Expose(ctx, exposed("next", check.WithClusterIP(first.Spec.ClusterIP), onExternalIPs(addresses[0]), check.With(func(s *corev1.Service) {
+				s.Spec.Type, s.Spec.LoadBalancerClass = first.Spec.Type, first.Spec.LoadBalancerClass
+			})))
+			if len(addresses) > 1 {
+				announce(ctx, net, second, addresses[1])
+			}
 			net.Expect(ctx, "its address is given to another Service", paths(exactlyBy(4, next...))...)
 		})
 
@@ -68,10 +67,10 @@ var _ = ginkgo.Describe("a Service", func() {
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			held := check.With(func(s *corev1.Service) { s.Finalizers = []string{keeping, keeping + "-longer"} })
-			svc := exposeSelectorless(ctx, net, "app", onNodePorts(), held)
+			svc, addresses := exposeOutside(ctx, net, "app", withoutSelector(), held)
 			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
 			paths := func(want check.Want) []check.Case {
-				return append(toClusterIP(svc, want, clients...), toNodePorts(net, svc, want, outsiders(net)...)...)
+				return everyAddress(net, svc, addresses, want, slices.Concat(clients, hosts(net)), outsiders(net))
 			}
 			net.Expect(ctx, "the Service is created", paths(check.AnsweredBy(pods[0]))...)
 			net.Unexpose(ctx, svc.Name)

@@ -67,10 +67,10 @@ var _ = ginkgo.Describe("loadBalancerSourceRanges", func() {
 				calls(clients[0], a, each), calls(inside, a, each), calls(clients[1], a, turnedAway()), untouched)...)
 			net.Change(ctx, svc.Name, fmt.Sprintf(`{"spec":{"loadBalancerSourceRanges":[%q]}}`, alone(own[1])))
 			net.Expect(ctx, "the source ranges change", slices.Concat(
-				calls(clients[0], a, turnedAway()), calls(clients[1], a, each), untouched)...)
+				calls(clients[0], a, turnedAway()), calls(inside, a, turnedAway()), calls(clients[1], a, each), untouched)...)
 			net.Change(ctx, svc.Name, `{"spec":{"loadBalancerSourceRanges":null}}`)
 			net.Expect(ctx, "the source ranges are taken away", slices.Concat(
-				calls(clients[0], a, each), calls(clients[1], a, each), untouched)...)
+				calls(clients[0], a, each), calls(inside, a, each), calls(clients[1], a, each), untouched)...)
 		})
 
 	check.It(spec.ProxyLoadBalancerSourceRanges, "admit under externalTrafficPolicy Local too",

@@ -4,11 +4,11 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
-	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 
@@ -171,23 +171,13 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			last := check.AnsweredBy(pods[0])
 			net.Expect(ctx, "the Service is created", arrivals(net, 0, svc, addresses, last)...)
 			settled(ctx, net, pods[1], check.Host(net.Node(0)))
-			entrance := net.WithinClaims(arrivals(net, 0, svc, addresses, last)...)[0]
-			probe := candidate.Probe{From: entrance.From, To: entrance.To, Protocol: entrance.Protocol}
-			outcomes := net.During(ctx, probe, func() {
+			everyShot(ctx, net, func() {
 				net.Terminate(ctx, pods[0])
 				// That the node has followed shows at the cluster IP: its policy is Cluster, and another pod is ready.
 				net.Expect(ctx, "the last pod of a node begins to terminate", append(
 					arrivals(net, 0, svc, addresses, onlyBy(2, pods[0])),
 					clusterIPCalls(svc, onlyBy(2, pods[1]), check.Host(net.Node(0)))...)...)
-			})
-			lost := map[candidate.Result]int{}
-			for _, o := range outcomes {
-				if !last.Met([]candidate.Outcome{o}) {
-					lost[o.Result]++
-				}
-			}
-			check.Record("connections while the pod began to terminate", "%d, of these not answered by it: %v", len(outcomes), lost)
-			Expect(lost).To(BeEmpty(), "connections to "+entrance.To.String()+", out of %d, that the pod did not answer when it began to terminate", len(outcomes))
+			}, connections(arrivals(net, 0, svc, addresses, last))...)
 			net.Remove(ctx, pods[0])
 			// A pod that is gone is as silent as what is demanded: the node must have followed.
 			lists(ctx, net, svc, "the last pod of a node has ended", pods[1])
@@ -201,6 +191,11 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(0), net.Node(1))
 			svc := net.Expose(ctx, exposed("app", balanced(), externalLocal))
+			var addresses []netip.Addr
+			if net.Has(spec.LoadBalancer) {
+				addresses = append(addresses, net.ExternalAddress())
+				announce(ctx, net, svc, addresses...)
+			}
 			check.Deciding(func() {
 				net.Expect(ctx, "the Service is created", healthAt(net, 0, svc, health(2)), healthAt(net, 1, svc, health(1)), healthAt(net, 2, svc, health(0)))
 				check.Concurrently(2, func(i int) { net.Terminate(ctx, pods[i]) })
@@ -208,7 +203,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			}, spec.ProxyTerminatingHealthCheckFails)
 			check.Deciding(func() {
 				net.Expect(ctx, "the health check of a node whose pods terminate fails",
-					append(arrivals(net, 0, svc, nil, check.AnsweredByEach(pods[:2]...)), healthAt(net, 0, svc, check.HTTPStatus(http.StatusServiceUnavailable)))...)
+					append(arrivals(net, 0, svc, addresses, check.AnsweredByEach(pods[:2]...)), healthAt(net, 0, svc, check.HTTPStatus(http.StatusServiceUnavailable)))...)
 			}, spec.ProxyTerminatingDrains)
 		})
 

@@ -51,13 +51,12 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
-			external := net.ExternalAddress()
-			svc := exposeSelectorless(ctx, net, "app", onNodePorts(), onExternalIPs(external))
+			svc, addresses := exposeOutside(ctx, net, "app", withoutSelector())
 			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
 			steady := func(want check.Want) []check.Case {
 				cases := slices.Concat(
 					toClusterIP(svc, want, append(slices.Clone(clients), check.Host(net.Node(0)), check.Host(net.Node(2)))...),
-					eachWay(exposedAt(external), want, outsiders(net)...))
+					toOutside(addresses, want, outsiders(net)...))
 				for i, c := range outsiders(net) {
 					cases = append(cases, check.Case{From: c, To: onNodePort(net, i, svc, 1), Protocol: corev1.ProtocolUDP, Want: want})
 				}
@@ -79,10 +78,10 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
-			svc := exposeSelectorless(ctx, net, "app")
+			svc, addresses := exposeOutside(ctx, net, "app", withoutSelector())
 			callers := append(clients, check.Host(net.Node(0)))
 			steady := func(want check.Want) []check.Case {
-				return flows(toClusterIP(svc, want, callers...))
+				return flows(append(toClusterIP(svc, want, callers...), toOutside(addresses, want, outsiders(net)...)...))
 			}
 			net.Expect(ctx, "a Service without endpoints is created", append(once(steady(check.NotBy(pods...))), caughtUp(ctx, net, pods[0], clients...)...)...)
 			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
