@@ -28,4 +28,8 @@ var (
 		spec.ProxyEndpointUnusableIgnored)
 	SelectorlessNotServed = New("selectorless-not-served", "Services without a selector are not served.",
 		spec.ProxySelectorlessSlicesUsed)
+	ReturnedEndpointUnused = New("returned-endpoint-unused", "An endpoint that was terminating gets nothing any more, even if it is ready again.",
+		spec.ProxyEndpointComesBack)
+	UnreadyTwinWins = New("unready-twin-wins", "Of two endpoints with one address the one that is not ready counts.",
+		spec.ProxyEndpointReadyInOneSlice)
 )

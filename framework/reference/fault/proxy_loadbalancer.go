@@ -24,4 +24,6 @@ var (
 		spec.ProxyLoadBalancerSourceRanges)
 	SourceRangeZeroRefuses = New("source-range-of-length-zero-refuses", "A source range of length zero admits nobody.",
 		spec.ProxyLoadBalancerSourceRangesZero)
+	SourceRangesOfAddress = New("source-ranges-of-address", "The source ranges of a Service hold for all Services that have its load-balancer address.",
+		spec.ProxyLoadBalancerAddressShared)
 )

@@ -38,4 +38,12 @@ var (
 		spec.ProxyNodePortClientAddressAltered, spec.ProxyLoadBalancerClientAddressAltered)
 	ExternalIPsNotServed = New("external-ips-not-served", "External IPs are not served.",
 		spec.ProxyExternalIPReachable)
+	SharedExternalIPOnePolicy = New("shared-external-ip-one-policy", "The policy Local of a Service governs all Services that have its external IP.",
+		spec.ProxyExternalIPShared)
+	SharedAddressGoesWithFirst = New("shared-address-goes-with-first", "When a Service is deleted, others are no longer served at the external IPs and load-balancer addresses that they had in common.",
+		spec.ProxyExternalIPShared, spec.ProxyLoadBalancerAddressShared)
+	OtherFamilyExternalIPBlocks = New("other-family-external-ip-blocks", "A Service with an external IP of another family is not served.",
+		spec.ProxyExternalIPOtherFamily)
+	ExternalIPTakesNodeAddress = New("external-ip-takes-node-address", "Node ports are not served on an address of the node that is an external IP.",
+		spec.ProxyExternalIPOfNode)
 )

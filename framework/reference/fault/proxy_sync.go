@@ -36,4 +36,6 @@ var (
 		spec.ProxyNoLocalEndpointsMetric)
 	ProgrammingMetricFrozen = New("programming-metric-frozen", "The metric of network programming counts nothing.",
 		spec.ProxyProgrammingDurationMetric)
+	StartedProxyKeepsGone = New("started-proxy-keeps-gone", "A proxy that starts again goes on to serve what went while it did not run.",
+		spec.ProxyGapFollowed)
 )

@@ -67,11 +67,36 @@ var decideFaults = []wrong{
 			return func(c *connection) bool { return right(c) || c.dest.kind == NodePort }
 		})
 	}},
+	{fault.SourceRangesOfAddress, func(b *book) {
+		b.admits = append(b.admits, bug(func(c *connection) bool {
+			for _, d := range c.programmed.sharing(c, LoadBalancer) {
+				other := *c
+				other.dest = d
+				if !sourceRanges.Do(&other) {
+					return false
+				}
+			}
+			return true
+		}))
+	}},
 	{fault.SourceRangeZeroRefuses, func(b *book) {
 		b.inSourceRange.Wrap(func(right func(netip.Prefix, netip.Addr) bool) func(netip.Prefix, netip.Addr) bool {
 			return func(r netip.Prefix, client netip.Addr) bool { return r.Bits() != 0 && right(r, client) }
 		})
 	}},
+}
+
+// sharing are the destinations of other Services behind the address of one kind that a connection goes to.
+func (o *Objects) sharing(c *connection, kind Kind) (others []*destination) {
+	if c.dest.kind != kind {
+		return nil
+	}
+	for t, ds := range o.byTarget {
+		if t.address == c.To.Addr() && ds[0].kind == kind && ds[0].port.service != c.dest.port.service {
+			others = append(others, ds[0])
+		}
+	}
+	return others
 }
 
 // anyWithPort takes the first Service with a port for all of them.
@@ -109,6 +134,14 @@ func inNFTables(wrong Answer) func(right func(*Node) Answer) func(*Node) Answer 
 // What can be wrong with where node ports are served.
 var nodePortFaults = []wrong{
 	{fault.NodePortAddressesIgnored, func(b *book) { b.servesNodePorts.Replace(func(*Node, netip.Addr) bool { return true }) }},
+	{fault.ExternalIPTakesNodeAddress, nodePortsIf(func(n *Node, a netip.Addr, right bool) bool {
+		for t, ds := range n.programmed.byTarget {
+			if t.address == a && ds[0].kind == ExternalIP {
+				return false
+			}
+		}
+		return right
+	})},
 	{fault.NodePortLoopbackNotServed, nodePortsIf(func(_ *Node, a netip.Addr, right bool) bool { return right && !a.IsLoopback() })},
 	{fault.NodePortOnOneNode, nodePortsIf(func(n *Node, _ netip.Addr, right bool) bool { return right && n.Name[len(n.Name)-1] == '1' })},
 	{fault.NFTablesLoopback, nodePortsIf(func(n *Node, a netip.Addr, right bool) bool { return right || n.nftables() && a.IsLoopback() })},

@@ -52,6 +52,16 @@ var endpointFaults = []wrong{
 		b.countedOnce.Replace(func(_ *Objects, list []*Endpoint, e *Endpoint) []*Endpoint { return append(list, e) })
 	}},
 	{fault.TerminatingTwinWins, func(b *book) { b.outweighs.Replace(func(e, _ *Endpoint) bool { return e.Terminating }) }},
+	{fault.UnreadyTwinWins, func(b *book) {
+		b.outweighs.Wrap(func(right func(e, other *Endpoint) bool) func(e, other *Endpoint) bool {
+			return func(e, other *Endpoint) bool {
+				if e.Terminating || other.Terminating || e.Ready == other.Ready {
+					return right(e, other)
+				}
+				return other.Ready
+			}
+		})
+	}},
 	{fault.EndpointsBeyondTable, func(b *book) {
 		var of *Objects
 		endpoints := 0 // of these objects
@@ -94,6 +104,7 @@ var endpointFaults = []wrong{
 		}
 		return slices.DeleteFunc(now, func(e *Endpoint) bool { return indexOf(before, e.Address) < 0 })
 	})},
+	{fault.ReturnedEndpointUnused, terminatedStay},
 	{fault.ReadinessLatched, afterJoin(func(now, before []*Endpoint) []*Endpoint {
 		for _, e := range now {
 			if i := indexOf(before, e.Address); i >= 0 {
@@ -102,6 +113,24 @@ var endpointFaults = []wrong{
 		}
 		return now
 	})},
+}
+
+// terminatedStay is a fault: what was terminating once is never ready again.
+func terminatedStay(b *book) {
+	terminated := map[string]bool{}
+	b.joined.Wrap(func(right joining) joining {
+		return func(o *Objects, sp *servicePort, of []*discoveryv1.EndpointSlice) {
+			right(o, sp, of)
+			for _, e := range slices.Concat(sp.v4, sp.v6) {
+				key := sp.flow() + e.Address.String()
+				if e.Terminating {
+					terminated[key] = true
+				} else if terminated[key] {
+					e.Ready = false
+				}
+			}
+		}
+	})
 }
 
 // fewEndpoints is where EndpointsBeyondTable begins.

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"net/netip"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -126,6 +127,17 @@ var announceFaults = []wrong{
 
 	{fault.NodePortNotServed, func(b *book) { rule.Find(b.announces, nodePortServed.Name).Off() }},
 	{fault.NodePortOfFirstOnly, announceIf(nodePortServed, isFirst)},
+	{fault.OtherFamilyExternalIPBlocks, noPort(func(sp *servicePort) bool {
+		return slices.ContainsFunc(sp.service.Spec.ExternalIPs, func(ip string) bool {
+			a, err := netip.ParseAddr(ip)
+			family := corev1.IPv4Protocol
+			if a.Is6() {
+				family = corev1.IPv6Protocol
+			}
+			return err == nil && !slices.Contains(sp.service.Spec.IPFamilies, family)
+		})
+	})},
+	{fault.SharedAddressGoesWithFirst, loseShared},
 	{fault.ClusterIPOnNodes, func(b *book) {
 		b.announces = append(b.announces, bug(func(o *Objects, sp *servicePort) {
 			if sp.service.Spec.Type == corev1.ServiceTypeClusterIP {
@@ -133,6 +145,37 @@ var announceFaults = []wrong{
 			}
 		}))
 	}},
+}
+
+// loseShared is a fault: with a Service, the addresses go that others have in common with it.
+func loseShared(b *book) {
+	lost := map[target]types.UID{} // of whom
+	remembering(func(b *book, earlier func() *Objects) {
+		b.indexed.Wrap(func(right indexing) indexing {
+			return func(o *Objects, services []*corev1.Service, of []*discoveryv1.EndpointSlice) {
+				right(o, services, of)
+				there := map[types.UID]bool{}
+				for _, s := range o.services {
+					there[s.UID] = true
+				}
+				gone := map[netip.Addr]bool{}
+				for t, ds := range earlier().byTarget {
+					if d := ds[0]; (d.kind == ExternalIP || d.kind == LoadBalancer) && !there[d.port.service.UID] {
+						gone[t.address] = true
+					}
+				}
+				for t, ds := range o.byTarget {
+					uid := ds[0].port.service.UID
+					if gone[t.address] && len(earlier().byTarget[t]) > 0 {
+						lost[t] = uid
+					}
+					if lost[t] == uid {
+						delete(o.byTarget, t)
+					}
+				}
+			}
+		})
+	})(b)
 }
 
 func isFirst(sp *servicePort) bool { return sp == sp.service.ports[0] }

@@ -27,6 +27,13 @@ var policyFaults = []wrong{
 	}},
 	{fault.InternalLocalIgnored, func(b *book) { b.internalLocal.Off() }},
 	{fault.ExternalLocalIgnored, func(b *book) { b.externalLocal.Off() }},
+	{fault.SharedExternalIPOnePolicy, func(b *book) {
+		b.externalLocal.Wrap(func(right asking) asking {
+			return func(c *connection) bool {
+				return right(c) || slices.ContainsFunc(c.programmed.sharing(c, ExternalIP), func(d *destination) bool { return local(&d.port.service.Spec, ExternalIP) })
+			}
+		})
+	}},
 	{fault.LocalFromInside, func(b *book) { b.externalTraffic.Replace(func(*connection) bool { return true }) }},
 	{fault.DistributionBeforeLocal, func(b *book) {
 		undistributed := func(right asking) asking {

@@ -67,6 +67,25 @@ var startFaults = []wrong{
 			}
 		})
 	}},
+	{fault.StartedProxyKeepsGone, func(b *book) {
+		before := map[*Node]*Objects{} // what was programmed when the proxy started again
+		b.started.Wrap(func(right func(*Node)) func(*Node) {
+			return func(n *Node) {
+				right(n)
+				if n.programmed != nil {
+					before[n] = n.programmed
+				}
+			}
+		})
+		rule.Find(b.writes, servicesWritten.Name).Wrap(func(right writing) writing {
+			return func(n *Node, earlier, current *Objects) {
+				right(n, earlier, current)
+				if was := before[n]; was != nil {
+					n.programmed = current.withGone(was)
+				}
+			}
+		})
+	}},
 	{fault.StopFlushes, func(b *book) {
 		b.stopped.Wrap(func(right func(*Node)) func(*Node) {
 			return func(n *Node) {
@@ -209,6 +228,38 @@ func (o *Objects) without(earlier *Objects) *Objects {
 		}
 	}
 	return &c
+}
+
+// withGone is what there is with what there was before and is no longer: Services, and endpoints of Services.
+func (o *Objects) withGone(before *Objects) *Objects {
+	c := *o
+	c.byTarget = map[target][]*destination{}
+	for t, ds := range before.byTarget {
+		c.byTarget[t] = ds
+	}
+	for t, ds := range o.byTarget {
+		all := slices.Clone(ds)
+		for i, d := range all {
+			if was := before.find(d.port); was != nil {
+				both := *d.port
+				both.v4, both.v6 = joinedWith(d.port.v4, was.v4), joinedWith(d.port.v6, was.v6)
+				all[i] = &destination{kind: d.kind, port: &both}
+			}
+		}
+		c.byTarget[t] = all
+	}
+	return &c
+}
+
+// joinedWith are the endpoints of now and those of before that are not among them.
+func joinedWith(now, before []*Endpoint) []*Endpoint {
+	all := slices.Clone(now)
+	for _, e := range before {
+		if indexOf(all, e.Address) < 0 {
+			all = append(all, e)
+		}
+	}
+	return all
 }
 
 // repairIf is a fault: a sync repairs something only sometimes.

@@ -1,0 +1,129 @@
+package proxy
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// secondPort is that of the other Service of an address that two Services have.
+const secondPort = exposedPort + 1
+
+// beside is a Service like exposed, on secondPort.
+func beside(name string, options ...check.ServiceOption) *corev1.Service {
+	return check.Service(name, append([]check.ServiceOption{check.WithPorts(
+		check.Port("tcp", corev1.ProtocolTCP, secondPort, check.BackendPort), check.Port("udp", corev1.ProtocolUDP, secondPort, check.BackendPort))}, options...)...)
+}
+
+var _ = ginkgo.Describe("two Services on different ports of one external IP", func() {
+	check.It(spec.ProxyExternalIPShared, "have policies, affinity and backends of their own, and outlive each other", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			one := net.Backends(ctx, "one", net.Node(0), net.Node(1))
+			two := net.Backends(ctx, "two", net.Node(0), net.Node(1))
+			shared := net.ExternalAddress()
+			net.Expose(ctx, exposed("one", onNodePorts(), onExternalIPs(shared), externalLocal, sticky()))
+			second := net.Expose(ctx, beside("two", onNodePorts(), onExternalIPs(shared)))
+			ofSecond := func(want check.Want) []check.Case {
+				return eachWay(netip.AddrPortFrom(shared, secondPort), want, append(outsiders(net), net.ClientPod(ctx, net.Node(2)))...)
+			}
+			net.Expect(ctx, "one Service has policy Local and affinity", slices.Concat(
+				eachWay(exposedAt(shared), onlyBy(2, one[0]), check.Outside(net.Node(0))),
+				eachWay(exposedAt(shared), onlyBy(2, one[1]), check.Outside(net.Node(1))),
+				ofSecond(check.AnsweredByEach(two...)))...)
+			net.Change(ctx, second.Name, `{"spec":{"externalTrafficPolicy":"Local"}}`)
+			net.Change(ctx, "one", `{"spec":{"externalTrafficPolicy":"Cluster","sessionAffinity":"None"}}`)
+			net.Expect(ctx, "they exchange their policies", slices.Concat(
+				eachWay(exposedAt(shared), check.AnsweredByEach(one...), outsiders(net)...),
+				eachWay(netip.AddrPortFrom(shared, secondPort), onlyBy(2, two[0]), check.Outside(net.Node(0))))...)
+			net.Change(ctx, second.Name, `{"spec":{"externalTrafficPolicy":"Cluster"}}`)
+			net.Unexpose(ctx, "one")
+			net.Expect(ctx, "one of them is deleted", append(ofSecond(check.AnsweredByEach(two...)),
+				once(eachWay(exposedAt(shared), check.NotBy(slices.Concat(one, two)...), outsiders(net)...))...)...)
+		})
+})
+
+var _ = ginkgo.Describe("two Services on different ports of one load-balancer address", func() {
+	check.It(spec.ProxyLoadBalancerAddressShared, "have source ranges and policies of their own, and outlive each other", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			one := net.Backends(ctx, "one", net.Node(0), net.Node(1))
+			two := net.Backends(ctx, "two", net.Node(0), net.Node(1))
+			clients, own := neighbours(ctx, net, net.Node(0), one[0])
+			shared := net.ExternalAddress()
+			first := net.Expose(ctx, exposed("one", balanced(), sourceRanges(alone(own[0]))))
+			second := net.Expose(ctx, beside("two", balanced(), externalLocal))
+			announce(ctx, net, first, shared)
+			announce(ctx, net, second, shared)
+			at := func(port uint16, want check.Want, from ...candidate.Client) []check.Case {
+				return eachWay(netip.AddrPortFrom(shared, port), want, from...)
+			}
+			net.Expect(ctx, "one Service has source ranges, and the other has policy Local", slices.Concat(
+				at(exposedPort, check.AnsweredByEach(one...), clients[0]),
+				once(at(exposedPort, turnedAway(), clients[1])),
+				at(secondPort, onlyBy(2, two[0]), clients[:]...))...)
+			net.Unexpose(ctx, first.Name)
+			net.Expect(ctx, "the Service with source ranges is deleted", append(
+				at(secondPort, onlyBy(2, two[0]), clients[:]...),
+				once(at(exposedPort, check.NotBy(slices.Concat(one, two)...), clients[:]...))...)...)
+		})
+})
+
+var _ = ginkgo.Describe("an external IP of another family", func() {
+	check.It(spec.ProxyExternalIPOtherFamily, "leaves the Service and others to their own addresses",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			external := net.ExternalAddress()
+			other := netip.MustParseAddr("2001:db8:7::1") // for documentation: nobody sends there
+			if external.Is6() {
+				other = netip.MustParseAddr("198.51.100.77")
+			}
+			svc := net.Expose(ctx, exposed("app", onNodePorts(), onExternalIPs(other, external)))
+			paths := func(svc *corev1.Service) []check.Case {
+				return slices.Concat(
+					toClusterIP(svc, check.AnsweredByEach(pods...), append(clients, check.Host(net.Node(2)))...),
+					toNodePorts(net, svc, check.AnsweredByEach(pods...), check.Outside(net.Node(1))))
+			}
+			net.Expect(ctx, "a Service with an external IP of another family is created",
+				append(paths(svc), eachWay(exposedAt(external), check.AnsweredByEach(pods...), outsiders(net)...)...)...)
+			later := net.Expose(ctx, exposed("later", selecting("app"), onNodePorts()))
+			net.Expect(ctx, "another Service is created", paths(later)...)
+			net.Change(ctx, svc.Name, `{"spec":{"externalIPs":["`+other.String()+`"]}}`)
+			net.Expect(ctx, "no other external IP is left", append(paths(svc),
+				once(eachWay(exposedAt(external), check.NotBy(pods...), outsiders(net)...))...)...)
+		})
+})
+
+var _ = ginkgo.Describe("an external IP that is an address of a node", func() {
+	check.It(spec.ProxyExternalIPOfNode, "takes the ports of its Service and leaves the others", check.Claiming(spec.FeatureNodePort), check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
+			others := net.Backends(ctx, "other", net.Node(0), net.Node(1))
+			address := primaryOf(net, node)
+			beside := net.Expose(ctx, exposed("other", onNodePorts()))
+			each, ofOther := check.AnsweredByEach(pods...), check.AnsweredByEach(others...)
+			// From the node itself, its pods, another node, and outside.
+			near := []candidate.Client{client, check.Host(node.Name), check.Host(net.Node(0)), check.Outside(node.Name)}
+			besides := func() []check.Case {
+				var cases []check.Case
+				for _, c := range near {
+					for k := range 2 {
+						to := netip.AddrPortFrom(address, uint16(beside.Spec.Ports[k].NodePort))
+						cases = append(cases, check.Case{From: c, To: to, Protocol: inTurn(k), Want: ofOther})
+					}
+				}
+				return cases
+			}
+			net.Expect(ctx, "a Service with node ports is created", besides()...)
+			svc := net.Expose(ctx, exposed("app", onExternalIPs(address)))
+			net.Expect(ctx, "a Service has the address of the node as external IP", append(besides(), eachWay(exposedAt(address), each, near...)...)...)
+			net.Change(ctx, svc.Name, `{"spec":{"externalIPs":null}}`)
+			net.Expect(ctx, "it gives the address up", append(besides(), once(eachWay(exposedAt(address), check.NotBy(pods...), near...))...)...)
+		})
+})
