@@ -114,6 +114,28 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			net.ExpectWithin(ctx, "its only endpoint goes", flowBound, once(steady(check.NotBy(pods...)))...)
 		})
 
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that meets a node whose proxy is stopped is served once it runs, and has left what went meanwhile", check.Needs(spec.ProxyConfiguration),
+		check.KeepsTimeline(), check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
+			callers := []candidate.Client{client, check.Host(node.Name)}
+			svc := exposeSelectorless(ctx, net, "app")
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
+			beginFlows(ctx, net, "a Service is created", flows(toClusterIP(svc, check.AnsweredBy(pods[0]), callers...)))
+
+			check.Must(net.OwnNodes().StopProxy(ctx, node.Name))
+			slice.Endpoints = net.Slice(svc, pods[1]).Endpoints
+			net.UpdateSlice(ctx, slice) // the other goes on answering
+			late := exposeSelectorless(ctx, net, "late")
+			net.CreateSlice(ctx, net.Slice(late, pods[0]))
+			net.ExpectNow(ctx, "the proxy is stopped", once(flows(toClusterIP(late, check.NotBy(pods...), callers...)))...)
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+			net.Expect(ctx, "the proxy is started", append(
+				flows(toClusterIP(late, check.AnsweredBy(pods[0]), callers...)), flows(toClusterIP(svc, check.AnsweredBy(pods[1]), callers...))...)...)
+		})
+
 	check.It(spec.ProxyUDPFlowEndsWithService, "ends with its Service", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")
