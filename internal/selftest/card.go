@@ -23,9 +23,9 @@ type Card struct {
 	// Ablations are what became of references that are without a feature.
 	Ablations []Ablation `json:"ablations,omitempty"`
 	// Bugs are the public bugs that the faults are.
-	Bugs []Bug `json:"bugs,omitempty"`
-	Caught    int        `json:"caught"`
-	Total     int        `json:"total"`
+	Bugs   []Bug `json:"bugs,omitempty"`
+	Caught int   `json:"caught"`
+	Total  int   `json:"total"`
 	// Precision is how many of the red requirements the fault names that turned them red, over all faults.
 	Precision float64 `json:"precision,omitempty"`
 	// MedianRed and WorstRed are numbers of red requirements per fault.

@@ -167,6 +167,26 @@ var _ = ginkgo.Describe("several EndpointSlices", func() {
 			net.Expect(ctx, "the usable one gets another endpoint", clusterIPCalls(svc, exactlyBy(4, pods...), at...)...)
 		})
 
+	check.It(spec.ProxyEndpointSlicesJoined, "that list the same pods, each for another port of the Service, serve every port", check.Also(spec.ProxyEndpointPortNameMatched),
+		func(ctx context.Context, net *check.Network) {
+			numbers := []int{check.BackendPort, 9090}
+			pods := listening(ctx, net, "app", numbers, net.Node(0), net.Node(1))
+			clients := clientPods(ctx, net)
+			svc := exposeSelectorless(ctx, net, "app", check.WithPorts(check.Port("a", corev1.ProtocolTCP, 80, numbers[0]), check.Port("b", corev1.ProtocolTCP, 81, numbers[1])))
+			for i := range numbers { // of the pods' two ports each slice tells one
+				slice := net.Slice(svc, pods...)
+				slice.Ports = slices.Clone(slice.Ports[i : i+1])
+				net.CreateSlice(ctx, slice)
+			}
+			var cases []check.Case
+			for _, c := range append(clients, check.Host(net.Node(1))) {
+				for i, number := range numbers {
+					cases = append(cases, check.Case{From: c, To: check.ServiceAddress(svc, 80+int32(i)), Want: byEachOf(pods, []int{number})})
+				}
+			}
+			net.Expect(ctx, "EndpointSlices with a port each are created", cases...)
+		})
+
 	check.It(spec.ProxyEndpointPortNameMatched, "lead to a port of the Service by the ports that have its name",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))
