@@ -12,6 +12,8 @@ var (
 	LowPortsOnly   = New("low-ports-only", "ports above 32767 are refused", spec.AllocAnyPort)
 	FamilyIgnored  = New("family-without-range-ignored", "an IP family without a range is ignored", spec.AllocNoRangeNoAddress, spec.APIIPFamiliesNotConfigured)
 
+	RefusedUpdateKeepsAddress = New("refused-update-keeps-address", "an update that is refused after allocation keeps the address that it was given",
+		spec.AllocRefusedUpdateLeaksNothing, spec.APIUpdateRefusedWhole, spec.APIDualStackUpgradeRefused)
 	RefusedCreateKeepsAddress = New("refused-create-keeps-address", "a create that is refused after allocation keeps its addresses",
 		spec.AllocRefusedCreateLeaksNothing, spec.AllocRefusedDualStackCreateLeaksNothing, spec.AllocNodePortRefusedCreateLeaksNothing, spec.APIDualStackUpgradeRefused)
 	RefusedCreateStored     = New("refused-create-stored", "a create that is refused is stored even so", spec.AllocRefusedCreateLeaksNothing, spec.AllocExhaustedRefused)

@@ -19,6 +19,6 @@ var (
 		spec.APIUpdateClearsUnchanged, spec.APIClusterIPToExternalName)
 	CreateDropsFields = New("create-drops-fields", "fields that do not apply to the type of a new Service are cleared, not refused",
 		spec.APICreateClearsNothing, spec.APIExternalNameOtherFields, spec.APIClusterIPExternalNameRefused)
-	RefusalKeepsNew  = New("refusal-keeps-new", "a refused request keeps what was assigned for it", spec.AllocRefusedCreateLeaksNothing, spec.APIUpdateRefusedWhole, spec.APIDualStackUpgradeRefused)
-	RefusalFreesHeld = New("refusal-frees-held", "a refused request frees what it would have freed had it been accepted", spec.AllocRefusedCreateLeaksNothing, spec.APIUpdateRefusedWhole, spec.APIDualStackUpgradeRefused, spec.APINodePortRefusedWhole)
+	RefusalKeepsNew  = New("refusal-keeps-new", "a refused request keeps what was assigned for it", spec.AllocRefusedUpdateLeaksNothing, spec.AllocNodePortRefusedUpdateLeaksNothing, spec.AllocRefusedCreateLeaksNothing, spec.APIUpdateRefusedWhole, spec.APIDualStackUpgradeRefused)
+	RefusalFreesHeld = New("refusal-frees-held", "a refused request frees what it would have freed had it been accepted", spec.AllocRefusedUpdateLeaksNothing, spec.AllocNodePortRefusedUpdateLeaksNothing, spec.AllocRefusedCreateLeaksNothing, spec.APIUpdateRefusedWhole, spec.APIDualStackUpgradeRefused, spec.APINodePortRefusedWhole)
 )

@@ -148,8 +148,14 @@ var allocationFaults = []wrong{
 		b.refusalUndone.Off()
 	}},
 	{fault.RefusalFreesHeld, func(b *book) { b.refusalUndone.Replace((*Transaction).Commit) }},
-	{fault.RefusedCreateKeepsAddress, func(b *book) { keepTaken(b, func(*Transaction) bool { return true }) }},
-	{fault.PortRangeRefusedKeeps, keepTakenPorts},
+	{fault.RefusedCreateKeepsAddress, func(b *book) { keepTaken(b, func(t *Transaction) bool { return t.owner.ResourceVersion == "" }) }},
+	{fault.RefusedUpdateKeepsAddress, func(b *book) { keepTaken(b, func(t *Transaction) bool { return t.owner.ResourceVersion != "" }) }},
+	{fault.RefusedUpdateKeepsNodePort, func(b *book) {
+		b.takenNodePortsReturned.Wrap(notWhere(func(t *Transaction) bool { return !t.dryRun && t.owner.ResourceVersion != "" }))
+	}},
+	{fault.PortRangeRefusedKeeps, func(b *book) {
+		b.takenNodePortsReturned.Wrap(notWhere(func(t *Transaction) bool { return !t.dryRun && t.owner.ResourceVersion == "" }))
+	}},
 	{fault.NodePortRefusalLeaks, keepTakenPorts},
 
 	// What becomes of a dry run.
