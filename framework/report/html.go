@@ -79,8 +79,12 @@ type requirementView struct {
 	Sources    []spec.Reference
 	Deviations []spec.Deviation
 	Bugs       []spec.RealBug
+	MoreBugs   int // that `conformance explain` and the website name
 	Checks     []checkView
 }
+
+// shownBugs bounds how many public bugs of a requirement the page names, for it must stay small.
+const shownBugs = 3
 
 // checkView is a check under a requirement. Whole is false where the check is shown in full under another one, Under.
 type checkView struct {
@@ -135,6 +139,8 @@ func (r *Report) HTML() ([]byte, error) {
 		if known := spec.Default().Get(verdict.ID); known != nil {
 			q.Suite, q.Feature, q.Notes = string(known.Area), known.Feature, known.Notes
 			q.Sources, q.Deviations, q.Bugs = spec.Default().References(known), known.Deviations, spec.RealBugs(known.ID)
+			q.MoreBugs = max(0, len(q.Bugs)-shownBugs)
+			q.Bugs = q.Bugs[:len(q.Bugs)-q.MoreBugs]
 		}
 		for _, c := range of[verdict.ID] {
 			q.Checks = append(q.Checks, r.checkView(c, verdict.ID))
