@@ -67,9 +67,9 @@ KINE_FLAGS ?=
 candidates-kine:
 	REPORT_DIR=$(REPORT_DIR)/candidates hack/candidates/kine-sqlite/run.sh $(KINE_FLAGS)
 
-## kind: judge a kind cluster for each of SERVICE_CIDRS (needs Docker)
+## kind: judge kind clusters of SERVICE_CIDRS, or of the ranges that the specification names (needs Docker)
 # It runs all suites on nodes of NODE_IMAGE, or of kind's own image.
-SERVICE_CIDRS ?= 10.96.0.0/24
+SERVICE_CIDRS ?=
 NODE_IMAGE    ?=
 kind: build
 	$(BIN) run --tier kind $(addprefix --service-cidr=,$(SERVICE_CIDRS)) --node-image=$(NODE_IMAGE) --report-dir $(REPORT_DIR)/kind

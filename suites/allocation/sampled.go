@@ -134,10 +134,32 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 
 	check.It(spec.AllocNodePortStaticAnyBand, "gives ports of both bands to who names them, one at a time",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			port := int(cp.FreeNodePorts(ctx, 1)[0])
-			a := cp.Create(ctx, check.Service("lower", onNodePort(port)))
-			Expect(a).To(check.BeAccepted())
-			Expect(nodePorts(a.Service)).To(Equal([]int{port}))
+			first, last := cp.NodePorts()
+			lower := lowerBandOfPorts(first, last)
+			if lower == 0 {
+				check.DoesNotBind("the node-port range %d-%d has no bands", first, last)
+			}
+			used := cp.NodePortsInUse(ctx)
+			var tried []int
+			for range attempts { // another check may name the same port
+				port := first + cp.Rand().IntN(lower)
+				if used[int32(port)] {
+					continue
+				}
+				a := cp.Create(ctx, check.Service(cp.Name("lower"), onNodePort(port)))
+				if a.Accepted() {
+					Expect(nodePorts(a.Service)).To(Equal([]int{port}))
+					tried = nil
+					break
+				}
+				tried = append(tried, port)
+				if used = cp.NodePortsInUse(ctx); !used[int32(port)] {
+					Expect(a).To(check.BeAccepted())
+				}
+			}
+			if len(tried) > 0 {
+				check.Abort("others took the node ports %v of the lower band before this check", tried)
+			}
 			createOnChosenPort(ctx, cp)
 		})
 

@@ -32,12 +32,12 @@ var _ = ginkgo.Describe("a proxy that did not run for a while", func() {
 				toClusterIP(shrinks, each, inside...), nodePorts(each), toClusterIP(ends, each, inside...))...)
 
 			check.Must(net.OwnNodes().StopProxy(ctx, node.Name))
+			comes := exposeSelectorless(ctx, net, "comes") // before the other one goes, whose address it would be given by a server that takes the first free one
+			net.CreateSlice(ctx, net.Slice(comes, pods...))
 			slice.Endpoints = net.Slice(shrinks, pods[1]).Endpoints
 			net.UpdateSlice(ctx, slice)
 			net.Unexpose(ctx, ends.Name)
 			net.DeleteSlice(ctx, manySlices.slices[0])
-			comes := exposeSelectorless(ctx, net, "comes")
-			net.CreateSlice(ctx, net.Slice(comes, pods...))
 			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
 			net.Expect(ctx, "the proxy is started", slices.Concat(
 				toClusterIP(comes, each, inside...),
