@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -47,7 +49,11 @@ func newReportCoverage() *cobra.Command {
 				return nil
 			}
 			if err := wholefile.Write(write, []byte(text), 0o644); err != nil {
-				return usage("--write: %w", err)
+				var at *fs.PathError // of a file beside it, which has a random name
+				if errors.As(err, &at) {
+					err = at.Err
+				}
+				return usage("--write %s: %w", write, err)
 			}
 			return nil
 		},

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -234,9 +235,7 @@ func (o *Objects) without(earlier *Objects) *Objects {
 func (o *Objects) withGone(before *Objects) *Objects {
 	c := *o
 	c.byTarget = map[target][]*destination{}
-	for t, ds := range before.byTarget {
-		c.byTarget[t] = ds
-	}
+	maps.Copy(c.byTarget, before.byTarget)
 	for t, ds := range o.byTarget {
 		all := slices.Clone(ds)
 		for i, d := range all {
