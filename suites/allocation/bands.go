@@ -27,6 +27,9 @@ var _ = ginkgo.Describe("bands", func() {
 	check.It(spec.AllocUpperBandFirst, "hands out the whole upper band, then the whole lower one, then nothing", check.Exclusive(), decidedByFill, decidedByAny,
 		check.Also(spec.AllocDynamicSkipsStatic), check.OnEachServiceCIDR(others...), check.Timeout(fillTimeout),
 		func(ctx context.Context, cp *check.ControlPlane) {
+			if statedOf(cp.CIDR().String()) != nil { // --service-cidr has put it in the place of the others
+				check.DoesNotBind("numbers are stated of %s, and the check of these fills it", cp.CIDR())
+			}
 			f := fillRange(ctx, cp)
 			f.followBands()
 			check.Deciding(func() { f.beCompleteIn(check.Upper) }, spec.AllocDynamicSkipsStatic)
