@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // Covered is a report, under the name that a table of coverage gives it, such as "kind".
@@ -15,18 +16,25 @@ type Covered struct {
 }
 
 // CoverageMarkdown is a table of all checks by report: judged, or why not. A check is judged where a run on one of its ranges decided it.
-// Reasons are numbered, those of most checks first.
+// Reasons are numbered, those of most checks first. Reports of one name are one column, such as those of several suites.
 func CoverageMarkdown(reports []Covered) string {
+	var columns []string
+	for _, r := range reports {
+		if !slices.Contains(columns, r.Name) {
+			columns = append(columns, r.Name)
+		}
+	}
 	var names []string                                   // of checks, in order
 	cells := map[string][]coverage{}                     // by check, one for each report
 	reasons, count := map[string]int{}, map[string]int{} // number of a reason, and how many cells have it
-	for i, r := range reports {
+	for _, r := range reports {
+		i := slices.Index(columns, r.Name)
 		for k := range r.Checks {
 			c := &r.Checks[k]
 			row, there := cells[c.Check]
 			if !there {
 				names = append(names, c.Check)
-				row = make([]coverage, len(reports))
+				row = make([]coverage, len(columns))
 				cells[c.Check] = row
 			}
 			row[i].add(c)
@@ -56,40 +64,45 @@ func CoverageMarkdown(reports []Covered) string {
 
 	var out strings.Builder
 	head, line := "| |", "|---|"
-	for _, r := range reports {
-		head += " " + r.Name + " |"
+	for _, name := range columns {
+		head += " " + name + " |"
 		line += "---:|"
 	}
-	sum := func(title string, n func(r *Covered, i int) int) {
-		fmt.Fprintf(&out, "| %s |", title)
-		for i := range reports {
-			fmt.Fprintf(&out, " %d |", n(&reports[i], i))
-		}
-		out.WriteString("\n")
-	}
-	of := func(state string) func(*Covered, int) int {
-		return func(_ *Covered, i int) (n int) {
+	fmt.Fprintf(&out, "%s\n%s\n", head, line)
+	for _, state := range []struct{ is, title string }{
+		{wasJudged, "checks that are judged"}, {wasNotJudged, "checks that are not judged"}, {doesNotBind, "checks that do not apply"}, {"", "checks that the run left out"},
+	} {
+		fmt.Fprintf(&out, "| %s |", state.title)
+		for i := range columns {
+			n := 0
 			for _, name := range names {
-				if cells[name][i].is == state {
+				if cells[name][i].is == state.is {
 					n++
 				}
 			}
-			return n
+			fmt.Fprintf(&out, " %d |", n)
 		}
+		out.WriteString("\n")
 	}
-	fmt.Fprintf(&out, "%s\n%s\n", head, line)
-	sum("checks that are judged", of(wasJudged))
-	sum("checks that are not judged", of(wasNotJudged))
-	sum("checks that do not apply", of(doesNotBind))
-	sum("checks that the run left out", of(""))
-	sum("requirements that are judged", func(r *Covered, _ int) int { return r.Summary.Requirements.Decided() })
-	sum("requirements that bind", func(r *Covered, _ int) int { return r.Summary.Requirements.Binding() })
+	out.WriteString("| requirements that are judged |")
+	for _, name := range columns {
+		decided := map[spec.ID]bool{}
+		for _, r := range reports {
+			for _, v := range r.Requirements {
+				if r.Name == name && (v.Verdict == check.Conformant || v.Verdict == check.NonConformant) {
+					decided[v.ID] = true
+				}
+			}
+		}
+		fmt.Fprintf(&out, " %d |", len(decided))
+	}
+	out.WriteString("\n")
 
 	out.WriteString("\n## Reasons\n\nThe run could not decide a check with an open number. A check with a number in brackets does not apply.\n\n")
 	for i, text := range texts {
 		fmt.Fprintf(&out, "%d. %s\n", i+1, text)
 	}
-	fmt.Fprintf(&out, "\n## Checks\n\n%s\n|---|%s\n", strings.Replace(head, "| |", "| check |", 1), strings.Repeat("---|", len(reports)))
+	fmt.Fprintf(&out, "\n## Checks\n\n%s\n|---|%s\n", strings.Replace(head, "| |", "| check |", 1), strings.Repeat("---|", len(columns)))
 	for _, name := range names {
 		fmt.Fprintf(&out, "| %s |", strings.ReplaceAll(name, "|", "\\|"))
 		for _, cell := range cells[name] {
