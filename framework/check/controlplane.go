@@ -124,6 +124,12 @@ func (cp *ControlPlane) OtherFamily() corev1.IPFamily {
 // NodePorts is the node-port range, both ends included.
 func (cp *ControlPlane) NodePorts() (first, last int) { return cp.lease.NodePorts() }
 
+// Has reports whether the candidate offers a capability.
+func (cp *ControlPlane) Has(c spec.Capability) bool {
+	what := setup.Candidate.Describe()
+	return what.Has(c)
+}
+
 // OfVersion reports whether the candidate is of a version that the constraint admits (spec.ParseVersions), for what is different there.
 func (cp *ControlPlane) OfVersion(constraint string) bool {
 	what := setup.Candidate.Describe()
