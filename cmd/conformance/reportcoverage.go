@@ -49,8 +49,7 @@ func newReportCoverage() *cobra.Command {
 				return nil
 			}
 			if err := wholefile.Write(write, []byte(text), 0o644); err != nil {
-				var at *fs.PathError // of a file beside it, which has a random name
-				if errors.As(err, &at) {
+				if at, ok := errors.AsType[*fs.PathError](err); ok { // of a file beside it, which has a random name
 					err = at.Err
 				}
 				return usage("--write %s: %w", write, err)
