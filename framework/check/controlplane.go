@@ -124,7 +124,7 @@ func (cp *ControlPlane) OtherFamily() corev1.IPFamily {
 // NodePorts is the node-port range, both ends included.
 func (cp *ControlPlane) NodePorts() (first, last int) { return cp.lease.NodePorts() }
 
-// Has reports whether the candidate offers a capability.
+// Has reports whether the candidate offers a capability, for checks that demand more where they can.
 func (cp *ControlPlane) Has(c spec.Capability) bool {
 	what := setup.Candidate.Describe()
 	return what.Has(c)

@@ -77,9 +77,6 @@ func (n *Network) Nodes() []candidate.Node { return n.plane.Nodes() }
 // Node is the name of a shared node.
 func (n *Network) Node(i int) string { return n.plane.Nodes()[i].Name }
 
-// Has reports whether the candidate offers a capability, for checks that demand more where they can.
-func (n *Network) Has(c spec.Capability) bool { return n.what.Has(c) }
-
 // Declared is what the implementation declares of itself; empty if it does not.
 func (n *Network) Declared(d spec.Declarable) string { return n.what.Declarations[d] }
 

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -17,8 +18,7 @@ import (
 func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 	ginkgo.GinkgoHelper()
 	first, last := cp.NodePorts()
-	size := last - first + 1
-	band := min(max(16, size/32), 128, size)
+	band := cmp.Or(NodePortBand(first, last), last-first+1)
 	suite, _ := ginkgo.GinkgoConfiguration()
 	from, share := setup.Beside.Share(band)
 	mine := shareOfProcess(from, share, max(1, suite.ParallelTotal), max(1, suite.ParallelProcess))
@@ -48,6 +48,15 @@ func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 	}
 	Abort("%d node ports of %d-%d are needed, and only %d are free%s", n, first+from, first+from+share-1, len(free), crowded())
 	return nil
+}
+
+// NodePortBand is the size of the lower band of a node-port range, min(max(16, size/32), 128). It is 0 for a range of at most 16 ports, which has no bands (KEP-3668).
+func NodePortBand(first, last int) int {
+	size := last - first + 1
+	if size <= 16 {
+		return 0
+	}
+	return min(max(16, size/32), 128)
 }
 
 // shareOfProcess says which of the numbers of a shard, size of them from first on, belong to a parallel process, which counts from 1.

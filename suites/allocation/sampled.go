@@ -75,7 +75,7 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 		check.Timeout(fillTimeout),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			first, last := cp.NodePorts()
-			lower := lowerBandOfPorts(first, last)
+			lower := check.NodePortBand(first, last)
 			if lower == 0 {
 				check.DoesNotBind("the node-port range %d-%d has no bands", first, last)
 			}
@@ -140,7 +140,7 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 	check.It(spec.AllocNodePortStaticAnyBand, "gives ports of both bands to who names them, one at a time",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			first, last := cp.NodePorts()
-			lower := lowerBandOfPorts(first, last)
+			lower := check.NodePortBand(first, last)
 			if lower == 0 {
 				check.DoesNotBind("the node-port range %d-%d has no bands", first, last)
 			}
@@ -206,15 +206,6 @@ func lastNameable(b check.Bands) netip.Addr {
 	return netip.Addr{}
 }
 
-// lowerBandOfPorts is the size of the lower band of a node-port range, 0 where it has none (KEP-3668).
-func lowerBandOfPorts(first, last int) int {
-	size := last - first + 1
-	if size <= 16 {
-		return 0
-	}
-	return min(max(16, size/32), 128)
-}
-
 // freeNumbers is how many addresses or node ports of each band nobody has.
 type freeNumbers struct {
 	what         string
@@ -272,9 +263,7 @@ func comeAndGo[T any](ctx context.Context, cp *check.ControlPlane, n, clients in
 	var mu sync.Mutex
 	var all []T
 	once := func() bool {
-		mu.Lock()
 		svc := service()
-		mu.Unlock()
 		a := cp.Create(ctx, svc)
 		Expect(a).To(check.BeAccepted())
 		mu.Lock()

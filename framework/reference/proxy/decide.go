@@ -202,7 +202,7 @@ var (
 	// They restrict the load-balancer addresses and nothing else.
 	sourceRangesOf = rule.New("proxy-source-ranges-of-load-balancer", func(c *connection) bool {
 		return c.dest.kind == LoadBalancer
-	}, spec.ProxyLoadBalancerSourceRanges)
+	}, spec.ProxyLoadBalancerSourceRanges, spec.ProxyLoadBalancerAddressShared)
 
 	inSourceRange = rule.New("proxy-source-range", netip.Prefix.Contains, spec.ProxyLoadBalancerSourceRanges, spec.ProxyLoadBalancerSourceRangesZero)
 )

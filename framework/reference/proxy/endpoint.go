@@ -67,7 +67,7 @@ var (
 	// A running endpoint counts before a terminating one of the same address.
 	outweighs = rule.New("proxy-running-endpoint-first", func(e, other *Endpoint) bool {
 		return other.Terminating && !e.Terminating || !other.Ready && e.Ready
-	}, spec.ProxyEndpointAddressReused)
+	}, spec.ProxyEndpointAddressReused, spec.ProxyEndpointReadyInOneSlice)
 )
 
 // list is where endpoints of an address type go; nil if that is not known.

@@ -167,7 +167,7 @@ var (
 		for _, ip := range sp.service.Spec.ExternalIPs {
 			o.lead(ExternalIP, ip, sp.port.Port, sp)
 		}
-	}, spec.ProxyExternalIPReachable)
+	}, spec.ProxyExternalIPReachable, spec.ProxyExternalIPShared, spec.ProxyExternalIPOtherFamily, spec.ProxyExternalIPOfNode)
 
 	loadBalancerServed = rule.New("proxy-load-balancer-served", func(o *Objects, sp *servicePort) {
 		for i := range sp.service.Status.LoadBalancer.Ingress {
@@ -175,7 +175,8 @@ var (
 				o.lead(LoadBalancer, in.IP, sp.port.Port, sp)
 			}
 		}
-	}, spec.ProxyLoadBalancerReachable, spec.ProxyLoadBalancerFromCluster, spec.ProxyLoadBalancerWithoutNodePorts, spec.ProxyLoadBalancerMixedProtocols)
+	}, spec.ProxyLoadBalancerReachable, spec.ProxyLoadBalancerFromCluster, spec.ProxyLoadBalancerWithoutNodePorts, spec.ProxyLoadBalancerMixedProtocols,
+		spec.ProxyLoadBalancerAddressShared)
 
 	// The node takes traffic for a load-balancer address itself with ipMode VIP, which is the default (KEP-1860).
 	captured = rule.New("proxy-ip-mode", func(in *corev1.LoadBalancerIngress) bool {

@@ -35,7 +35,7 @@ var (
 
 	externalLocal = rule.New("proxy-external-policy", func(c *connection) bool {
 		return local(c.serviceSpec(), NodePort)
-	}, spec.ProxyExternalPolicyScope, spec.ProxyExternalLocalNodeEndpoints, spec.ProxyPoliciesIndependent, spec.ProxyTrafficDistributionLocalFirst)
+	}, spec.ProxyExternalPolicyScope, spec.ProxyExternalLocalNodeEndpoints, spec.ProxyPoliciesIndependent, spec.ProxyExternalIPShared, spec.ProxyTrafficDistributionLocalFirst)
 
 	// What comes from inside of the cluster to an address that is meant for the outside always follows Cluster.
 	externalTraffic = rule.New("proxy-external-policy-of-outside-traffic", func(c *connection) bool {
@@ -87,7 +87,7 @@ func (n *Node) localEndpoints(all []*Endpoint) []*Endpoint {
 var (
 	readyEndpoint = rule.New("proxy-ready-endpoints", func(e *Endpoint) bool {
 		return e.Ready
-	}, spec.ProxyPolicyReadyBackends, spec.ProxyUnreadyEndpointAvoided, spec.ProxyTerminatingAvoided)
+	}, spec.ProxyPolicyReadyBackends, spec.ProxyUnreadyEndpointAvoided, spec.ProxyTerminatingAvoided, spec.ProxyEndpointComesBack)
 
 	lastResort = rule.New("proxy-last-resort", func(e *Endpoint) bool {
 		return e.Terminating && e.Serving

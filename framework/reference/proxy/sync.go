@@ -171,7 +171,7 @@ func program(n *Node, now time.Time, current *Objects) {
 var (
 	servicesWritten = rule.New("proxy-sync-writes-every-service", func(n *Node, _, current *Objects) {
 		n.programmed = current
-	}, spec.ProxyPartialSyncComplete, spec.ProxyServiceRemoved)
+	}, spec.ProxyPartialSyncComplete, spec.ProxyServiceRemoved, spec.ProxyGapFollowed)
 
 	flushRepaired = rule.New("proxy-sync-repairs-flushed-rules", func(n *Node, _, _ *Objects) {
 		n.flushed = false

@@ -48,10 +48,12 @@ func (r *Rules) transact(dryRun bool, owner *corev1.Service, allocate func(*Tran
 // What becomes of a transaction.
 var (
 	failedAllocationUndone = rule.New("failed-allocation-undone", (*Transaction).undo,
-		spec.AllocRefusedCreateLeaksNothing, spec.AllocRefusedDualStackCreateLeaksNothing, spec.APIDualStackUpgradeRefused)
+		spec.AllocRefusedCreateLeaksNothing, spec.AllocRefusedDualStackCreateLeaksNothing, spec.AllocRefusedUpdateLeaksNothing, spec.AllocNodePortRefusedUpdateLeaksNothing,
+		spec.APIDualStackUpgradeRefused)
 
 	refusalUndone = rule.New("refusal-undone", (*Transaction).Rollback,
-		spec.AllocRefusedCreateLeaksNothing, spec.APIUpdateRefusedWhole, spec.APINodePortRefusedWhole)
+		spec.AllocRefusedCreateLeaksNothing, spec.AllocRefusedUpdateLeaksNothing, spec.AllocNodePortRefusedUpdateLeaksNothing, spec.APIUpdateRefusedWhole,
+		spec.APINodePortRefusedWhole)
 
 	dryRunValidated = rule.New("dry-run-validated", func() bool { return true }, spec.APIDryRunValidation)
 
