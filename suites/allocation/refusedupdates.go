@@ -16,9 +16,10 @@ import (
 // wanted is what an update asks for that has to be allocated: a free address and a free node port. ports are two entries of a Service of type NodePort. The second one
 // is named like the first, or has a node port that another Service has.
 type wanted struct {
-	ip    string
-	port  int32
-	ports string
+	ip     string
+	family corev1.IPFamily // of ip
+	port   int32
+	ports  string
 }
 
 // updated is an update that has something allocated, and what it is made to.
@@ -26,7 +27,8 @@ type updated struct {
 	what   string
 	from   []check.ServiceOption
 	fields func(before *corev1.Service, w *wanted) string // of the spec, as JSON without braces
-	ip     bool                                           // an address is allocated
+	ip     bool                                           // an address of the primary family is allocated
+	second bool                                           // an address of the other family is
 	port   bool                                           // a node port is
 }
 
@@ -77,11 +79,11 @@ var (
 		},
 	}
 	secondFamily = updated{
-		what: "the address of a second family", ip: true,
+		what: "the address of a second family", second: true,
 		from: []check.ServiceOption{check.With(func(s *corev1.Service) { s.Spec.IPFamilyPolicy = new(corev1.IPFamilyPolicySingleStack) })},
 		fields: func(before *corev1.Service, w *wanted) string {
 			return fmt.Sprintf(`"type":"NodePort","ipFamilyPolicy":"RequireDualStack","clusterIPs":[%q,%q],"ipFamilies":[%q,%q],"ports":%s,`,
-				before.Spec.ClusterIP, w.ip, before.Spec.IPFamilies[0], other(before.Spec.IPFamilies[0]), w.ports)
+				before.Spec.ClusterIP, w.ip, before.Spec.IPFamilies[0], w.family, w.ports)
 		},
 	}
 	portOfNewType = updated{
@@ -103,13 +105,6 @@ var (
 	}
 )
 
-func other(family corev1.IPFamily) corev1.IPFamily {
-	if family == corev1.IPv4Protocol {
-		return corev1.IPv6Protocol
-	}
-	return corev1.IPv4Protocol
-}
-
 var _ = ginkgo.Describe("updates that come to nothing", func() {
 	check.It(spec.AllocRefusedUpdateLeaksNothing, "leave "+fromAlias.what+" free", fromAlias.leavesFree)
 	check.It(spec.AllocRefusedUpdateLeaksNothing, "leave "+secondFamily.what+" free", check.DualStack(), secondFamily.leavesFree)
@@ -124,14 +119,14 @@ func (u updated) leavesFree(ctx context.Context, cp *check.ControlPlane) {
 	numbers := cp.FreeNodePorts(ctx, 2)
 	cp.Arrange(ctx, check.Service("taken", onNodePort(int(numbers[1]))))
 	before := cp.Arrange(ctx, check.Service("updated", u.from...))
-	cidr := primaryRange(cp)
-	if u.what == secondFamily.what {
-		cidr = cp.CIDROf(other(before.Spec.IPFamilies[0]))
-	}
 	for _, way := range ways {
 		w := wanted{port: numbers[0]}
-		if u.ip {
-			w.ip = freeAddressOf(ctx, cp, cidr)
+		switch {
+		case u.ip:
+			w.ip, w.family = freeAddress(ctx, cp), cp.PrimaryFamily()
+		case u.second:
+			w.family = cp.OtherFamily()
+			w.ip = freeAddressOf(ctx, cp, cp.CIDROf(w.family))
 		}
 		second := int32(0)
 		if way.taken {
@@ -151,14 +146,9 @@ func (u updated) leavesFree(ctx context.Context, cp *check.ControlPlane) {
 		now := cp.Get(ctx, before.Name)
 		Expect(now).To(check.BeAccepted())
 		Expect(now.Service.Spec).To(Equal(before.Spec), "the Service after an update of which %s", way.what)
-		next := check.Service(cp.Name("next"))
-		if u.ip {
-			next.Spec.ClusterIP = w.ip
-			if u.what == secondFamily.what {
-				next.Spec.IPFamilies = []corev1.IPFamily{other(before.Spec.IPFamilies[0])}
-			}
-		} else {
-			onNodePort(int(w.port))(next)
+		next := check.Service(cp.Name("next"), onNodePort(int(w.port)))
+		if w.ip != "" {
+			next = check.Service(cp.Name("next"), check.WithClusterIP(w.ip), check.WithFamilies(w.family))
 		}
 		check.Converge(ctx, fmt.Sprintf("what was asked for is free where %s", way.what), named, func(g Gomega) {
 			g.Expect(cp.Create(ctx, next)).To(check.BeAccepted(), "%s, where %s", u.what, way.what)
