@@ -18,8 +18,8 @@ var (
 		spec.AllocRefusedCreateLeaksNothing, spec.AllocRefusedDualStackCreateLeaksNothing, spec.AllocNodePortRefusedCreateLeaksNothing, spec.APIDualStackUpgradeRefused)
 	RefusedCreateStored     = New("refused-create-stored", "a create that is refused is stored even so", spec.AllocRefusedCreateLeaksNothing, spec.AllocExhaustedRefused)
 	RefusedCreateFreesTaken = New("refused-create-frees-taken", "a create that names an address in use is refused, and frees it", spec.AllocRefusedCreateLeaksNothing, spec.AllocDuplicateRefused)
-	RefusedDualStackKeeps   = New("refused-dual-stack-keeps-address", "a dual-stack create that cannot have one of its addresses keeps the other",
-		spec.AllocRefusedDualStackCreateLeaksNothing, spec.APIDualStackUpgradeRefused)
+	RefusedDualStackKeeps   = New("refused-dual-stack-keeps-address", "a dual-stack request that cannot have one of its addresses keeps the other",
+		spec.AllocRefusedUpdateLeaksNothing, spec.AllocRefusedDualStackCreateLeaksNothing, spec.APIDualStackUpgradeRefused)
 	FailureUnexplained = New("failure-unexplained", "the answer to a create that cannot have an address does not say why", spec.AllocFailureNamed)
 
 	DeleteKeepsAddress = New("delete-keeps-address", "the addresses of a deleted Service stay allocated",
