@@ -74,8 +74,8 @@ var (
 	}, spec.ProxyLoadBalancerCleanupType)
 
 	// The finalizer goes after the load balancer has gone.
-	balancerDeleted = rule.New("load-balancer-deleted", func(w *world, of types.UID) {
-		delete(w.balancers.of, of)
+	balancerDeleted = rule.New("load-balancer-deleted", func(w *world, of *corev1.Service) {
+		delete(w.balancers.of, of.UID)
 	}, spec.ProxyLoadBalancerCleanupDeletion, spec.ProxyLoadBalancerCleanupType)
 
 	// KEP-1143.
@@ -101,13 +101,13 @@ func (w *world) balanceOne(svc *corev1.Service) (wrote bool) {
 		b.nodes, b.ports = w.balancedNodes(), svc.Spec.Ports
 		return w.showIngress(svc, b.addresses) || wrote
 	case holds && (w.book.deletedCleanedUp.Do(svc) || w.book.retypedCleanedUp.Do(svc)):
-		w.book.balancerDeleted.Do(w, svc.UID)
+		w.book.balancerDeleted.Do(w, svc)
 		if w.patchFinalizers(svc, slices.DeleteFunc(slices.Clone(svc.Finalizers), func(f string) bool { return f == candidate.BalancerCleanup })) {
 			w.showIngress(svc, nil)
 		}
 		return true
 	case b != nil && !holds:
-		w.book.balancerDeleted.Do(w, svc.UID)
+		w.book.balancerDeleted.Do(w, svc)
 	}
 	return false
 }

@@ -4,7 +4,6 @@ import (
 	"net/netip"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
@@ -30,7 +29,7 @@ type book struct {
 	finalizerFirst   rule.Rule[asking]
 	deletedCleanedUp rule.Rule[asking]
 	retypedCleanedUp rule.Rule[asking]
-	balancerDeleted  rule.Rule[func(w *world, of types.UID)]
+	balancerDeleted  rule.Rule[func(w *world, of *corev1.Service)]
 	balancesAmong    rule.Rule[nodal]
 
 	// Nodes and pods.

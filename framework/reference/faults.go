@@ -44,7 +44,8 @@ var balancerFaults = []wrong{
 	{fault.BalancerFinalizerMissing, func(b *book) { b.finalizerFirst.Off() }},
 	{fault.BalancerFinalizerStays, func(b *book) { b.deletedCleanedUp.Off() }},
 	{fault.BalancerOutlivesType, func(b *book) { b.retypedCleanedUp.Off() }},
-	{fault.BalancerLeftBehind, func(b *book) { b.balancerDeleted.Off() }},
+	{fault.BalancerLeftBehind, balancerKept(func(svc *corev1.Service) bool { return svc.DeletionTimestamp != nil })},
+	{fault.BalancerServesOn, balancerKept(func(svc *corev1.Service) bool { return svc.DeletionTimestamp == nil })},
 	{fault.BalancerUsesExcluded, func(b *book) { b.balancesAmong.Replace(func(*corev1.Node) bool { return true }) }},
 }
 
@@ -69,4 +70,17 @@ var packetFaults = []wrong{
 	}},
 	{fault.ReplyFromPod, func(b *book) { b.replyFromVIP.Off() }}, // and the client does not know who answers there
 	{fault.NFTablesRangeNotAdded, func(b *book) { b.rangesForNFTables.Replace((*apiserver.Server).ServiceCIDRs) }},
+}
+
+// balancerKept is a fault: the load balancers of some Services are not deleted.
+func balancerKept(of func(*corev1.Service) bool) func(*book) {
+	return func(b *book) {
+		b.balancerDeleted.Wrap(func(right func(*world, *corev1.Service)) func(*world, *corev1.Service) {
+			return func(w *world, svc *corev1.Service) {
+				if !of(svc) {
+					right(w, svc)
+				}
+			}
+		})
+	}
 }

@@ -62,6 +62,7 @@ const (
 
 	AllocServiceCIDRDefault         ID = "alloc-service-cidr-default"
 	AllocServiceCIDRDefaultRestored ID = "alloc-service-cidr-default-restored"
+	AllocServiceCIDRDefaultEdited   ID = "alloc-service-cidr-default-edited"
 	AllocServiceCIDRAddsRange       ID = "alloc-service-cidr-adds-range"
 	AllocServiceCIDRValidation      ID = "alloc-service-cidr-validation"
 	AllocServiceCIDRImmutable       ID = "alloc-service-cidr-immutable"
@@ -544,6 +545,14 @@ const (
 	ProxySliceLabels                   ID = "proxy-slice-labels"
 	ProxySliceHeadlessLabel            ID = "proxy-slice-headless-label"
 	ProxySliceAppProtocol              ID = "proxy-slice-app-protocol"
+	ProxyEndedPodNoEndpoint            ID = "proxy-ended-pod-no-endpoint"
+	ProxyOddPodHarmless                ID = "proxy-odd-pod-harmless"
+	ProxySelectorAdded                 ID = "proxy-selector-added"
+	ProxyManyPorts                     ID = "proxy-many-ports"
+	ProxyEndpointsObjectTruncated      ID = "proxy-endpoints-object-truncated"
+	ProxyTargetPortNameLacking         ID = "proxy-target-port-name-lacking"
+	ProxyEndpointsSettle               ID = "proxy-endpoints-settle"
+	ProxySlicesRestored                ID = "proxy-slices-restored"
 
 	// proxy-iptables.yaml
 

@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"fmt"
 	"net/netip"
 	"slices"
 
@@ -13,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	networkingclient "k8s.io/client-go/kubernetes/typed/networking/v1"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -36,10 +38,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
 			old, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
 			check.Must(err)
-			Expect(check.Responded(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
-			// Where a controller holds it back, for the address of the Service "kubernetes" depends on it, it has to be let go.
-			_, err = cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
-			Expect(check.Responded(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
+			removeDefault(ctx, cidrs)
 			check.Converge(ctx, "the default ServiceCIDR", defaultRestored, func(g Gomega) {
 				cidr, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
 				g.Expect(check.Responded(err)).NotTo(HaveOccurred())
@@ -48,6 +47,25 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 				a := cp.Create(ctx, check.Service(cp.Name("later")))
 				g.Expect(a).To(check.BeAccepted())
 			})
+		})
+
+	check.It(spec.AllocServiceCIDRDefaultEdited, "does not become what no API server is configured with", check.Exclusive(), check.Needs(spec.ManageServiceCIDRs, spec.SingleStack), check.OnServiceCIDR(deleted),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
+			was, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
+			check.Must(err)
+			wider := append(slices.Clone(was.Spec.CIDRs), "fd00:10:97::/112")
+			a := cp.Do(ctx, "PATCH", check.ServiceCIDRs+"/kubernetes", "application/merge-patch+json", []byte(fmt.Sprintf(`{"spec":{"cidrs":[%q,%q]}}`, wider[0], wider[1])))
+			if a.Accepted() {
+				ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { removeDefault(ctx, cidrs) }) // the one that comes in its place is as configured
+				check.Converge(ctx, "what becomes of the changed ServiceCIDR", defaultRestored, func(g Gomega) {
+					now, err := cidrs.Get(ctx, "kubernetes", metav1.GetOptions{})
+					g.Expect(check.Responded(err)).NotTo(HaveOccurred())
+					ready := meta.IsStatusConditionTrue(now.Status.Conditions, networkingv1.ServiceCIDRConditionReady)
+					g.Expect(ready && !slices.Equal(now.Spec.CIDRs, was.Spec.CIDRs)).To(BeFalse(), "it is ready with the CIDRs %v, and the API server has %v", now.Spec.CIDRs, was.Spec.CIDRs)
+				})
+			}
+			Expect(cp.Create(ctx, check.Service("later"))).To(check.BeAccepted(), "a Service after a change of the default ServiceCIDR")
 		})
 
 	check.It(spec.AllocNoRangeNoAddress, "refuses a Service while the only ServiceCIDR is being deleted, but one without an address", check.Exclusive(), check.Needs(spec.ManageServiceCIDRs), check.OnServiceCIDR(deleted),
@@ -270,6 +288,14 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			Expect(patch(`"10.97.0.0/28"`)).To(check.BeInvalid(), "one of two CIDRs is taken away")
 		})
 })
+
+// removeDefault deletes the default ServiceCIDR. Where a controller holds it back, for the address of the Service "kubernetes" depends on it, it lets it go.
+func removeDefault(ctx context.Context, cidrs networkingclient.ServiceCIDRInterface) {
+	ginkgo.GinkgoHelper()
+	Expect(check.Responded(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
+	_, err := cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
+	Expect(check.Responded(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
+}
 
 // createOnceAdded creates a Service as soon as a range that was added is in use.
 func createOnceAdded(ctx context.Context, cp *check.ControlPlane, svc *corev1.Service) check.Response {

@@ -2,8 +2,11 @@ package proxy
 
 import (
 	"context"
+	"maps"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -180,17 +183,40 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			}, spec.ProxyLoadBalancerCleanupDeletion)
 		})
 
-	check.It(spec.ProxyLoadBalancerCleanupType, "goes when the Service becomes another type", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+	check.It(spec.ProxyLoadBalancerCleanupType, "goes, and leads nowhere any more, when the Service becomes another type", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.LoadBalancers, serviceController)
-			svc := net.Expose(ctx, ofBalancers("app"))
-			balancerOf(ctx, net, svc, nil)
-			net.Change(ctx, svc.Name, `{"spec":{"type":"`+string(corev1.ServiceTypeClusterIP)+`"}}`)
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			become := map[corev1.ServiceType]string{
+				corev1.ServiceTypeClusterIP: `{"spec":{"type":"ClusterIP"}}`, corev1.ServiceTypeNodePort: `{"spec":{"type":"NodePort"}}`,
+				corev1.ServiceTypeExternalName: `{"spec":{"type":"ExternalName","externalName":"` + externalHost + `","clusterIP":null,"clusterIPs":null}}`,
+			}
+			stays := net.Expose(ctx, ofBalancers("stays", selecting("app")))
+			types := slices.Sorted(maps.Keys(become))
+			services, addresses := make([]*corev1.Service, len(types)), make([][]netip.Addr, len(types))
+			for i, t := range types {
+				services[i] = net.Expose(ctx, ofBalancers(strings.ToLower(string(t)), selecting("app")))
+			}
+			served := throughBalancer(balancerOf(ctx, net, stays, nil), check.AnsweredBy(pods...))
+			all := slices.Clone(served)
+			for i, svc := range services {
+				addresses[i] = balancerOf(ctx, net, svc, nil)
+				all = append(all, throughBalancer(addresses[i], check.AnsweredBy(pods...))...)
+			}
+			check.Deciding(func() { net.ExpectWithin(ctx, "load balancers are made", balancersBound, all...) }, spec.ProxyLoadBalancerCreated)
+			for i, svc := range services {
+				net.Change(ctx, svc.Name, become[types[i]])
+			}
 			check.Deciding(func() {
-				eventually(ctx, net, svc, "its type becomes ClusterIP", func(g Gomega, now *corev1.Service) {
-					g.Expect(now.Finalizers).NotTo(ContainElement(candidate.BalancerCleanup), "finalizers")
-					g.Expect(now.Status.LoadBalancer.Ingress).To(BeEmpty(), "ingress points")
-				})
+				gone := slices.Clone(served)
+				for i, svc := range services {
+					eventually(ctx, net, svc, "its type becomes "+string(types[i]), func(g Gomega, now *corev1.Service) {
+						g.Expect(now.Finalizers).NotTo(ContainElement(candidate.BalancerCleanup), "finalizers")
+						g.Expect(now.Status.LoadBalancer.Ingress).To(BeEmpty(), "ingress points")
+					})
+					gone = append(gone, throughBalancer(addresses[i], withoutBalancer(pods...))...)
+				}
+				net.ExpectWithin(ctx, "Services are of type LoadBalancer no more", balancersBound, gone...)
 			}, spec.ProxyLoadBalancerCleanupType)
 		})
 

@@ -107,4 +107,35 @@ var _ = ginkgo.Describe("a hand-made Endpoints object", func() {
 		replaceEndpoints(ctx, net, object)
 		mirrored(ctx, net, svc, "the Endpoints object gets the label skip-mirror", 0)
 	})
+
+	check.It(spec.ProxySelectorlessEndpointsMirrored, "is mirrored where it is there before its Service, and serves it", func(ctx context.Context, net *check.Network) {
+		pod, client := net.Backends(ctx, "app", net.Node(0))[0], net.ClientPod(ctx, net.Node(1))
+		early := exposed("early", withoutSelector())
+		early.Namespace = net.Namespace()
+		object := endpointsOf(ctx, net, early, pod)
+		svc := net.Expose(ctx, early)
+		mirrors(ctx, net, svc, "a Service is created after its Endpoints object", object)
+		net.Expect(ctx, "a Service is created after its Endpoints object", clusterIPCalls(svc, check.AnsweredBy(pod), client)...)
+	})
+
+	check.It(spec.ProxySelectorlessEndpointsMirrored, "is mirrored whole where two subsets list an address with ports of their own", func(ctx context.Context, net *check.Network) {
+		numbers := []int{check.BackendPort, 9090}
+		pod, client := listening(ctx, net, "app", numbers, net.Node(0))[0], net.ClientPod(ctx, net.Node(1))
+		svc := exposeSelectorless(ctx, net, "app", check.WithPorts(check.Port("a", corev1.ProtocolTCP, 80, numbers[0]), check.Port("b", corev1.ProtocolTCP, 81, numbers[1])))
+		object := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: svc.Name}}
+		for i, name := range []string{"a", "b"} {
+			object.Subsets = append(object.Subsets, corev1.EndpointSubset{
+				Addresses: []corev1.EndpointAddress{{IP: addressesOf(net.PrimaryFamily(), pod)[0]}},
+				Ports:     []corev1.EndpointPort{{Name: name, Port: int32(numbers[i]), Protocol: corev1.ProtocolTCP}},
+			})
+		}
+		object, err := candidate.Create(ctx, net.Client().CoreV1().Endpoints(svc.Namespace), object)
+		check.Must(err)
+		mirrors(ctx, net, svc, "an Endpoints object with two subsets is created", object)
+		var cases []check.Case
+		for i, number := range numbers {
+			cases = append(cases, check.Case{From: client, To: check.ServiceAddress(svc, 80+int32(i)), Want: byEachOf([]candidate.Pod{pod}, []int{number})})
+		}
+		net.Expect(ctx, "an Endpoints object with two subsets is created", cases...)
+	})
 })

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -36,6 +37,29 @@ func undisturbed(ctx context.Context, net *check.Network, app string, pods ...ca
 	ginkgo.GinkgoHelper()
 	later := net.Expose(ctx, exposed(net.Name("later"), selecting(app)))
 	lists(ctx, net, later, "a later Service is created", pods...)
+}
+
+// endpointsOf makes an Endpoints object by hand that lists the pods for the ports of the Service.
+func endpointsOf(ctx context.Context, net *check.Network, svc *corev1.Service, pods ...candidate.Pod) *corev1.Endpoints {
+	ginkgo.GinkgoHelper()
+	subset := corev1.EndpointSubset{}
+	for _, a := range addressesOf(net.PrimaryFamily(), pods...) {
+		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: a})
+	}
+	for _, p := range svc.Spec.Ports {
+		subset.Ports = append(subset.Ports, corev1.EndpointPort{Name: p.Name, Port: p.TargetPort.IntVal, Protocol: p.Protocol})
+	}
+	object, err := candidate.Create(ctx, net.Client().CoreV1().Endpoints(svc.Namespace), &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: svc.Name}, Subsets: []corev1.EndpointSubset{subset}})
+	check.Must(err)
+	return object
+}
+
+// slicesByOthers are those of the Service but for mirrored ones.
+func slicesByOthers(ctx context.Context, net *check.Network, svc *corev1.Service) []discoveryv1.EndpointSlice {
+	ginkgo.GinkgoHelper()
+	return slices.DeleteFunc(slicesNaming(ctx, net, svc), func(s discoveryv1.EndpointSlice) bool {
+		return s.Labels[discoveryv1.LabelManagedBy] == "endpointslicemirroring-controller.k8s.io"
+	})
 }
 
 // hasNoEndpointsObject demands that no Endpoints object has the name of the Service.
@@ -96,6 +120,52 @@ var _ = ginkgo.Describe("the selector of a Service", func() {
 		lists(ctx, net, svc, "the selector changes", b)
 	})
 
+	check.It(spec.ProxySelectorAdded, "brings exactly the pods that it selects, after an Endpoints object by hand, after another selector, and after none", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			byHand, first, second := net.Backends(ctx, "by-hand", net.Node(0))[0], net.Backends(ctx, "first", net.Node(1))[0], net.Backends(ctx, "second", net.Node(2))[0]
+			all := []candidate.Pod{byHand, first, second}
+			clients := clientPods(ctx, net)
+			svc := net.Expose(ctx, exposed("app", withoutSelector()))
+			object := endpointsOf(ctx, net, svc, byHand)
+			selects := func(what, app string, pods ...candidate.Pod) {
+				ginkgo.GinkgoHelper()
+				if app != "" {
+					net.Change(ctx, svc.Name, `{"spec":{"selector":{"app":"`+app+`"}}}`)
+				}
+				lists(ctx, net, svc, what, pods...)
+				net.Expect(ctx, what, clusterIPCalls(svc, onlyBy(len(all), pods...), clients...)...)
+			}
+			selects("an Endpoints object is made by hand", "", byHand)
+			selects("a Service with an Endpoints object by hand gets a selector", "first", first)
+			converge(ctx, net, "the Endpoints object", func(g Gomega) {
+				g.Expect(addressesOfObject(ctx, net, svc)).To(ConsistOf(addressesOf(net.PrimaryFamily(), first)), "addresses of the Endpoints object %s", object.Name)
+			})
+			selects("the selector changes", "second", second)
+			net.Change(ctx, svc.Name, `{"spec":{"selector":null}}`)
+			undisturbed(ctx, net, "first", first) // the controllers have seen the Service without a selector
+			selects("the selector comes back as another one", "first", first)
+			net.Remove(ctx, first)
+			first = net.Backends(ctx, "first", net.Node(0))[0]
+			selects("its pod is replaced", "", first)
+		})
+
+	check.It(spec.ProxySelectorAdded, "brings exactly the pods that it selects to a Service that was an alias for a time", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			old := net.Backends(ctx, "app", net.Node(0))[0]
+			client := net.ClientPod(ctx, net.Node(1))
+			svc := net.Expose(ctx, exposed("app"))
+			lists(ctx, net, svc, "the Service is created", old)
+			net.Change(ctx, svc.Name, `{"spec":{"type":"ExternalName","externalName":"`+externalHost+`","selector":null,"clusterIP":null,"clusterIPs":null}}`)
+			undisturbed(ctx, net, "app", old)
+			net.Remove(ctx, old)
+			young := net.Backends(ctx, "app", net.Node(2))[0]
+			net.Change(ctx, svc.Name, `{"spec":{"type":"ClusterIP","externalName":null,"selector":{"app":"app"}}}`)
+			lists(ctx, net, svc, "a Service that was an alias has a selector again", young)
+			now := net.Get(ctx, svc.Name)
+			Expect(now).To(check.BeAccepted())
+			net.Expect(ctx, "a Service that was an alias has a selector again", clusterIPCalls(now.Service, onlyBy(2, young), client)...)
+		})
+
 	check.It(spec.ProxyExternalNameNoEndpoints, "is ignored for an alias", func(ctx context.Context, net *check.Network) {
 		pod := net.Backends(ctx, "app", net.Node(0))[0]
 		alias := net.Expose(ctx, check.Service("alias", check.ExternalName("example.com"), selecting("app")))
@@ -132,5 +202,22 @@ var _ = ginkgo.Describe("the endpoints of a Service without a selector", func() 
 			"the EndpointSlices of the Service, with their resource versions")
 		Expect(slicesNaming(ctx, net, none)).To(BeEmpty(), "EndpointSlices of a Service for which nobody has made any")
 		hasNoEndpointsObject(ctx, net, svc)
+	})
+
+	check.It(spec.ProxySelectorlessUntouched, "stay what others make of them when the selector is gone", func(ctx context.Context, net *check.Network) {
+		pods := net.Backends(ctx, "app", net.Node(0))
+		svc := net.Expose(ctx, exposed("app"))
+		lists(ctx, net, svc, "the Service is created", pods...)
+		net.Change(ctx, svc.Name, `{"spec":{"selector":null}}`)
+		later := net.Backends(ctx, "app", net.Node(1))[0]
+		undisturbed(ctx, net, "app", pods[0], later) // the controllers have seen the Service without a selector
+		Expect(addressesIn(slicesNaming(ctx, net, svc))).NotTo(ContainElement(addressesOf(net.PrimaryFamily(), later)[0]), "endpoints of a Service whose selector was taken away before the pod came")
+		for _, s := range slicesNaming(ctx, net, svc) { // as the external process does that manages them now
+			net.DeleteSlice(ctx, &s)
+		}
+		slice := net.CreateSlice(ctx, net.Slice(svc, later))
+		net.SetReady(ctx, pods[0], false)
+		undisturbed(ctx, net, "app", pods[0], later)
+		Expect(addressesIn(slicesByOthers(ctx, net, svc))).To(ConsistOf(addressesOf(net.PrimaryFamily(), later)), "endpoints in the slices that are not mirrored; one was made by hand: %s", slice.Name)
 	})
 })

@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 
@@ -266,6 +267,42 @@ var _ = ginkgo.Describe("the ports of generated EndpointSlices", func() {
 			Expect(e).NotTo(BeNil(), "pod %s is no endpoint", pods[i].Name)
 			Expect(portsOf([]discoveryv1.EndpointSlice{*slice})).To(ConsistOf(number), "pod %s", pods[i].Name)
 		}
+	})
+})
+
+var _ = ginkgo.Describe("a targetPort that is a name", func() {
+	check.It(spec.ProxyTargetPortNameLacking, "leads to exactly the pods that have the name, as pods come and go", check.Long(), func(ctx context.Context, net *check.Network) {
+		having := func(i int, ports map[string]int) candidate.Pod {
+			ginkgo.GinkgoHelper()
+			pod := candidate.Pod{PodName: candidate.PodName{Name: net.Name("pod")}, Node: net.Node(i), Labels: map[string]string{"app": "app"}}
+			for _, name := range slices.Sorted(maps.Keys(ports)) {
+				pod.Ports = append(pod.Ports, candidate.PodPort{Name: name, Protocol: corev1.ProtocolTCP, Number: ports[name]})
+			}
+			return net.Start(ctx, pod)
+		}
+		both, web := having(0, map[string]int{"web": 8080, "admin": 9090}), having(1, map[string]int{"web": 8081})
+		other := having(2, map[string]int{"other": 8080}) // it listens there, and is none of them
+		clients := clientPods(ctx, net)
+		byName := func(name string, number int32) corev1.ServicePort {
+			p := check.Port(name, corev1.ProtocolTCP, number, 0)
+			p.TargetPort = intstr.FromString(name)
+			return p
+		}
+		svc := net.Expose(ctx, check.Service("app", check.WithPorts(byName("web", 80), byName("admin", 81))))
+		reached := func(what string, web, admin []candidate.Pod, all ...candidate.Pod) {
+			ginkgo.GinkgoHelper()
+			var cases []check.Case
+			for _, c := range clients {
+				cases = append(cases, check.Case{From: c, To: check.ServiceAddress(svc, 80), Want: exactlyBy(len(all), web...)},
+					check.Case{From: c, To: check.ServiceAddress(svc, 81), Want: exactlyBy(len(all), admin...)})
+			}
+			net.Expect(ctx, what, cases...)
+		}
+		reached("of three pods two have one port, and one has the other", []candidate.Pod{both, web}, []candidate.Pod{both}, both, web, other)
+		admin := having(1, map[string]int{"admin": 9091})
+		reached("a pod comes with one of the ports", []candidate.Pod{both, web}, []candidate.Pod{both, admin}, both, web, other, admin)
+		net.Remove(ctx, both)
+		reached("the pod goes that has both ports", []candidate.Pod{web}, []candidate.Pod{admin}, web, other, admin)
 	})
 })
 

@@ -6,6 +6,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -236,6 +237,7 @@ type clusterBook struct {
 	kubernetesAddress rule.Rule[func(primary netip.Prefix) netip.Addr]
 	schemaPublished   rule.Rule[publishing]
 	podsInReach       rule.Rule[func(namespace string) string]
+	slicesRestored    rule.Rule[func(*discoveryv1.EndpointSlice) bool]
 
 	// ServiceCIDRs.
 	newCIDRs            rule.Rule[ranging]
@@ -245,6 +247,7 @@ type clusterBook struct {
 	leavingWaits        rule.Rule[func(s *Server, leaving *networkingv1.ServiceCIDR) bool]
 	defaultReady        rule.Rule[func(*networkingv1.ServiceCIDR)]
 	defaultRestored     rule.Rule[func(*Server)]
+	defaultKept         rule.Rule[func(s *Server, prefixes []netip.Prefix) bool]
 
 	// IPAddresses.
 	ipAddressName     rule.Rule[func(name string, prefix bool) []string]
@@ -265,6 +268,7 @@ func newClusterBook() *clusterBook {
 		kubernetesAddress: kubernetesAddress,
 		schemaPublished:   schemaPublished,
 		podsInReach:       podsInReach,
+		slicesRestored:    slicesRestored,
 
 		newCIDRs:            newCIDRs,
 		cidrsKept:           cidrsKept,
@@ -273,6 +277,7 @@ func newClusterBook() *clusterBook {
 		leavingWaits:        leavingWaits,
 		defaultReady:        defaultReady,
 		defaultRestored:     defaultRestored,
+		defaultKept:         defaultKept,
 
 		ipAddressName:     ipAddressName,
 		ipAddressReserves: ipAddressReserves,

@@ -123,7 +123,7 @@ func (s *Server) control(res *resource, was, is object) {
 	case endpoints:
 		s.controlService(namespace, changed.GetName())
 	case endpointSlices: // somebody has changed or removed what the controllers have made
-		if slice := changed.(*discoveryv1.EndpointSlice); controller.Generated(slice) {
+		if slice := changed.(*discoveryv1.EndpointSlice); s.cluster.slicesRestored.Do(slice) {
 			s.controlService(namespace, slice.Labels[discoveryv1.LabelServiceName])
 		}
 	}
@@ -183,6 +183,9 @@ func (s *Server) controlService(namespace, name string) {
 
 // The pods that a Service may select are those of its namespace.
 var podsInReach = rule.New("pods-in-reach", func(namespace string) string { return namespace }, spec.ProxySelectorAllLabels)
+
+// What a controller has made is looked at again when somebody has changed it.
+var slicesRestored = rule.New("slices-restored", controller.Generated, spec.ProxySlicesRestored)
 
 // slicesOf are the EndpointSlices that say that they belong to the Service or are owned by it.
 func (s *Server) slicesOf(svc *corev1.Service) (slices []*discoveryv1.EndpointSlice) {

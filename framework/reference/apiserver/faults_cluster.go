@@ -98,6 +98,8 @@ var cidrFaults = []clusterWrong{
 	{fault.ServiceCIDRGoneInUse, func(b *clusterBook) { b.leavingWaits.Off() }},
 	{fault.ServiceCIDRNotReady, func(b *clusterBook) { b.defaultReady.Off() }},
 	{fault.ServiceCIDRNotRestored, func(b *clusterBook) { b.defaultRestored.Off() }},
+	{fault.SliceEditsKept, func(b *clusterBook) { b.slicesRestored.Off() }},
+	{fault.ServiceCIDREditKept, func(b *clusterBook) { b.defaultKept.Off() }},
 }
 
 // masked clears the host bits of CIDRs.

@@ -79,7 +79,12 @@ type rangeTransaction struct {
 
 func (t *rangeTransaction) Rollback() {}
 
-func (t *rangeTransaction) Commit() { t.server.cluster.rangeAdded.Do(t.server, t.cidr, t.prefixes) }
+func (t *rangeTransaction) Commit() {
+	if t.cidr.Name == service.DefaultRange && t.server.cluster.defaultKept.Do(t.server, t.prefixes) {
+		return
+	}
+	t.server.cluster.rangeAdded.Do(t.server, t.cidr, t.prefixes)
+}
 
 var (
 	newCIDRs = rule.New("service-cidr-valid", parseCIDRs, spec.AllocServiceCIDRValidation)
@@ -112,6 +117,15 @@ var (
 		s.createDefaultServiceCIDR()
 		_ = s.rules.Load().AddRange(service.DefaultRange, s.options.ServiceCIDRs) // these have been ranges before
 	}, spec.AllocServiceCIDRDefaultRestored)
+
+	// The default ServiceCIDR is what the server was started with. It undoes what others make of it.
+	defaultKept = rule.New("service-cidr-default-kept", func(s *Server, prefixes []netip.Prefix) bool {
+		if slices.Equal(prefixes, s.options.ServiceCIDRs) {
+			return false
+		}
+		s.changeServiceCIDR(service.DefaultRange, func(cidr *networkingv1.ServiceCIDR) { cidr.Spec.CIDRs = textsOf(s.options.ServiceCIDRs) })
+		return true
+	}, spec.AllocServiceCIDRDefaultEdited)
 
 	// Services that exist are left as they are.
 	rangesChanged = rule.New("ranges-changed", (*Server).changeRanges, spec.APIDualStackEnabledNew, spec.APIDualStackEnabledExisting)
@@ -224,6 +238,14 @@ func prefixesOf(cidr *networkingv1.ServiceCIDR) (prefixes []netip.Prefix) {
 	return prefixes
 }
 
+// textsOf are ranges as a ServiceCIDR has them.
+func textsOf(prefixes []netip.Prefix) (texts []string) {
+	for _, p := range prefixes {
+		texts = append(texts, p.Masked().String())
+	}
+	return texts
+}
+
 // createDefaultServiceCIDR stores the ServiceCIDR of the ranges that the server was started with.
 func (s *Server) createDefaultServiceCIDR() {
 	cidr := &networkingv1.ServiceCIDR{
@@ -231,9 +253,7 @@ func (s *Server) createDefaultServiceCIDR() {
 		ObjectMeta: metav1.ObjectMeta{Name: service.DefaultRange, Finalizers: []string{serviceCIDRFinalizer}},
 	}
 	newMetadata(cidr)
-	for _, p := range s.options.ServiceCIDRs {
-		cidr.Spec.CIDRs = append(cidr.Spec.CIDRs, p.Masked().String())
-	}
+	cidr.Spec.CIDRs = textsOf(s.options.ServiceCIDRs)
 	s.cluster.defaultReady.Do(cidr)
 	_, _ = s.store.create(serviceCIDRs, cidr, s.viewer(serviceCIDRs), nil) // the one that exists already is as good
 }
@@ -243,10 +263,7 @@ func (s *Server) changeRanges(prefixes []netip.Prefix) {
 	s.options.ServiceCIDRs = prefixes
 	if e := s.store.get(serviceCIDRs, "", service.DefaultRange); e != nil {
 		changed := e.stored.(*networkingv1.ServiceCIDR).DeepCopy()
-		changed.Spec.CIDRs = nil
-		for _, p := range prefixes {
-			changed.Spec.CIDRs = append(changed.Spec.CIDRs, p.Masked().String())
-		}
+		changed.Spec.CIDRs = textsOf(prefixes)
 		_, _ = s.store.update(serviceCIDRs, e, changed, s.viewer(serviceCIDRs), nil) // nobody else writes now
 	}
 }

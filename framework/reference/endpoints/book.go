@@ -36,7 +36,7 @@ type book struct {
 	everyLabelFits  rule.Rule[func(b *book, selector, labels map[string]string) bool]
 	labelFits       rule.Rule[func(labels map[string]string, key, value string) bool]
 	podSelected     rule.Rule[selecting]
-	podIsEndpoint   rule.Rule[func(*corev1.Pod) bool]
+	podIsEndpoint   rule.Rule[func(*corev1.Service, *corev1.Pod) bool]
 	aliasHasNothing rule.Rule[asking]
 
 	// What becomes of EndpointSlices.
@@ -69,6 +69,7 @@ type book struct {
 	mirroredGroups   rule.Rule[func(t *task) []*group]
 	mirroredLimit    rule.Rule[func(*corev1.EndpointSubset) int]
 	objectOfNotReady rule.Rule[asking]
+	objectTruncated  rule.Rule[func(e *corev1.Endpoints, truncated bool)]
 }
 
 // newBook is the right rules.
@@ -108,6 +109,7 @@ func newBook() *book {
 		mirroredGroups:   mirroredGroups,
 		mirroredLimit:    mirroredLimit,
 		objectOfNotReady: objectOfNotReady,
+		objectTruncated:  objectTruncated,
 	}
 }
 

@@ -89,7 +89,7 @@ var (
 		c.settle(t.generated, t.generate(), t.formOf(Manager))
 		c.Delete = append(c.Delete, t.mirror...)
 		c.Endpoints = t.object()
-	}, spec.ProxySelectorAllLabels, spec.ProxySliceLabels)
+	}, spec.ProxySelectorAllLabels, spec.ProxySliceLabels, spec.ProxySelectorAdded, spec.ProxyOddPodHarmless, spec.ProxyManyPorts, spec.ProxyEndpointsSettle, spec.ProxySlicesRestored)
 
 	// Without a selector only mirrored slices change. Generated ones stay: the selector may have been taken away on purpose.
 	selectorless = rule.New("endpoints-without-selector", func(t *task, c *Changes) {

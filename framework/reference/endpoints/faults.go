@@ -19,7 +19,7 @@ func New(faults fault.Set) *Rules { return &Rules{fault.Apply(newBook(), wrongs,
 type wrong fault.Edit[book]
 
 // wrongs are all faults of this package.
-var wrongs = slices.Concat(selectorFaults, mirrorFaults, sliceFaults, conditionFaults, hintFaults)
+var wrongs = slices.Concat(selectorFaults, mirrorFaults, sliceFaults, conditionFaults, hintFaults, changeFaults)
 
 // What can be wrong with which pods are selected.
 var selectorFaults = []wrong{
@@ -186,8 +186,8 @@ var conditionFaults = []wrong{
 // remove is a fault: some pods are no endpoints.
 func remove(some func(*corev1.Pod) bool) func(*book) {
 	return func(b *book) {
-		b.podIsEndpoint.Wrap(func(right func(*corev1.Pod) bool) func(*corev1.Pod) bool {
-			return func(pod *corev1.Pod) bool { return right(pod) && !some(pod) }
+		b.podIsEndpoint.Wrap(func(right func(*corev1.Service, *corev1.Pod) bool) func(*corev1.Service, *corev1.Pod) bool {
+			return func(svc *corev1.Service, pod *corev1.Pod) bool { return right(svc, pod) && !some(pod) }
 		})
 	}
 }

@@ -47,7 +47,7 @@ func (t *task) generate() (groups []*group) {
 
 func (t *task) generateFamily(family corev1.IPFamily) (groups []*group) {
 	for _, pod := range t.Pods {
-		if !t.podIsEndpoint.Do(pod) {
+		if !t.podIsEndpoint.Do(t.Service, pod) {
 			continue
 		}
 		endpoint := t.endpoint(pod)

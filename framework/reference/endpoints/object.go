@@ -15,10 +15,25 @@ import (
 // maxObjectAddresses is how many addresses an Endpoints object holds before it is cut.
 const maxObjectAddresses = 1000
 
-// The Endpoints object lists pods that are not ready as if they were, where the Service says so.
-var objectOfNotReady = rule.New("endpoints-object-of-not-ready", func(svc *corev1.Service) bool {
-	return svc.Spec.PublishNotReadyAddresses
-}, spec.ProxyPublishNotReadySlices)
+// Rules for the Endpoints object.
+var (
+	// It lists pods that are not ready as if they were, where the Service says so.
+	objectOfNotReady = rule.New("endpoints-object-of-not-ready", func(svc *corev1.Service) bool {
+		return svc.Spec.PublishNotReadyAddresses
+	}, spec.ProxyPublishNotReadySlices)
+
+	// It says whether it lacks some (document "Service", over-capacity endpoints).
+	objectTruncated = rule.New("endpoints-object-truncated", func(e *corev1.Endpoints, truncated bool) {
+		delete(e.Annotations, corev1.EndpointsOverCapacity)
+		if !truncated {
+			return
+		}
+		if e.Annotations == nil {
+			e.Annotations = map[string]string{}
+		}
+		e.Annotations[corev1.EndpointsOverCapacity] = "truncated"
+	}, spec.ProxyEndpointsObjectTruncated)
+)
 
 // object returns the desired Endpoints object of a Service with a selector. Unlike EndpointSlices it is of the primary family
 // only. It does not list pods that terminate unless it is told to publish what is not ready.
@@ -44,13 +59,17 @@ func (t *task) object() *corev1.Endpoints {
 		ports []discoveryv1.EndpointPort
 	}
 	var subsets []*subset
-	total := 0
+	total, truncated := 0, false
 	for _, pod := range t.Pods {
-		if hasEnded(pod) || isTerminating(pod) && !publish {
+		if !t.podIsEndpoint.Do(t.Service, pod) || isTerminating(pod) && !publish {
 			continue
 		}
 		addresses := t.addresses(pod, t.sliceFamilies.Do(svc)[0])
-		if len(addresses) == 0 || total == maxObjectAddresses {
+		if len(addresses) == 0 {
+			continue
+		}
+		if total == maxObjectAddresses {
+			truncated = true
 			continue
 		}
 		total++
@@ -79,6 +98,7 @@ func (t *task) object() *corev1.Endpoints {
 			subsets[i].NotReadyAddresses = append(subsets[i].NotReadyAddresses, a)
 		}
 	}
+	t.objectTruncated.Do(e, truncated)
 	for _, s := range subsets {
 		e.Subsets = append(e.Subsets, s.EndpointSubset)
 	}

@@ -55,7 +55,7 @@ var (
 	// A targetPort that is a name has the number that each pod gives the name.
 	namedTarget = rule.New("endpoints-target-port-name", func(_ *task, p *corev1.ServicePort, pod *corev1.Pod) int32 {
 		return containerPort(pod, p.TargetPort.StrVal, p.Protocol)
-	}, spec.ProxyTargetPortName)
+	}, spec.ProxyTargetPortName, spec.ProxyTargetPortNameLacking)
 )
 
 // containerPort is the number of the port that a container of the pod, or a sidecar, gives the name; 0 if none does.

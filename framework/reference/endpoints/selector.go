@@ -55,7 +55,7 @@ var (
 	}, spec.ProxySelectorAllLabels)
 
 	// A pod is an endpoint while it runs, ready or not.
-	podIsEndpoint = rule.New("endpoints-running-pod", func(pod *corev1.Pod) bool { return !hasEnded(pod) }, spec.ProxySliceConditions)
+	podIsEndpoint = rule.New("endpoints-running-pod", func(_ *corev1.Service, pod *corev1.Pod) bool { return !hasEnded(pod) }, spec.ProxySliceConditions, spec.ProxyEndedPodNoEndpoint)
 )
 
 // Concerns reports whether a change of a pod can change the endpoints of a Service.

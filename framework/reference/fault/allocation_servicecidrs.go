@@ -6,6 +6,7 @@ import "github.com/service-conformance/conformance/framework/spec"
 var (
 	ServiceCIDRNotReady    = New("service-cidr-not-ready", "the default ServiceCIDR is never ready", spec.AllocServiceCIDRDefault)
 	ServiceCIDRNotRestored = New("service-cidr-not-restored", "the default ServiceCIDR stays away when it is deleted", spec.AllocServiceCIDRDefaultRestored)
+	ServiceCIDREditKept    = New("service-cidr-edit-kept", "the default ServiceCIDR is ready with ranges that the API server does not have", spec.AllocServiceCIDRDefaultEdited)
 	ServiceCIDRIgnored     = New("service-cidr-ignored", "a ServiceCIDR that is added is stored and has no effect",
 		spec.AllocServiceCIDRAddsRange, spec.AllocServiceCIDROwnBands, spec.AllocRangeIPv430)
 	ServiceCIDRHostBits     = New("service-cidr-host-bits", "a ServiceCIDR may have bits set beyond the prefix", spec.AllocServiceCIDRValidation)

@@ -16,6 +16,8 @@ var (
 		spec.ProxyLoadBalancerCleanupDeletion)
 	BalancerOutlivesType = New("load-balancer-outlives-type", "A Service that becomes another type keeps the load balancer and its finalizer.",
 		spec.ProxyLoadBalancerCleanupType)
+	BalancerServesOn = New("load-balancer-serves-on", "A load balancer serves on when its Service is of another type, of which the status and the finalizers say nothing.",
+		spec.ProxyLoadBalancerCleanupType)
 	BalancerUsesExcluded = New("load-balancer-uses-excluded-nodes", "Load balancers use nodes that are excluded from them.",
 		spec.ProxyLoadBalancerNodeExclusion)
 )

@@ -8,7 +8,7 @@ var (
 	SelectorKeysOnly = New("selector-keys-only", "a pod is selected that has the labels of a selector with other values",
 		spec.ProxySelectorAllLabels)
 	SelectorAllNamespaces = New("selector-all-namespaces", "pods of other namespaces are selected", spec.ProxySelectorAllLabels)
-	SelectorSticky        = New("selector-sticky", "a pod stays an endpoint when its labels no longer fit the selector", spec.ProxySelectorAllLabels)
+	SelectorSticky        = New("selector-sticky", "a pod stays an endpoint when its labels no longer fit the selector", spec.ProxySelectorAllLabels, spec.ProxySelectorAdded)
 	SelectorlessSelects   = New("selectorless-selects", "a Service without a selector selects every pod", spec.ProxySelectorlessUntouched)
 	SelectorlessEmptied   = New("selectorless-emptied", "EndpointSlices of a Service without a selector are removed unless a controller has made them",
 		spec.ProxySelectorlessUntouched)
@@ -76,4 +76,23 @@ var (
 	HintsAutoMissing    = New("hints-auto-missing", "the annotation topology-mode Auto gives no hints", spec.ProxyTopologyModeAuto)
 	HintsAutoOverloaded = New("hints-auto-overloaded", "the annotation topology-mode Auto gives hints where a zone has too few endpoints",
 		spec.ProxyTopologyModeAuto)
+)
+
+// What comes and goes.
+var (
+	EndedPodEndpoint  = New("ended-pod-endpoint", "a pod that has failed or succeeded stays an endpoint, as ready as its condition says", spec.ProxyEndedPodNoEndpoint)
+	EndedPodPublished = New("ended-pod-published", "a pod that has ended is an endpoint of a Service that publishes what is not ready", spec.ProxyEndedPodNoEndpoint)
+	AddresslessBlocks = New("addressless-pod-blocks", "the endpoints of a Service stay as they are while one of its pods has no address", spec.ProxyOddPodHarmless)
+	NodelessPodBlocks = New("nodeless-pod-blocks", "the endpoints of a Service stay as they are while the Node of one of its pods is gone", spec.ProxyOddPodHarmless)
+	AddressTwinWins   = New("address-twin-wins", "of two pods with one address the one that is not ready is the endpoint", spec.ProxyOddPodHarmless)
+
+	SelectorKeepsMirrored = New("selector-keeps-mirrored", "mirrored EndpointSlices stay when their Service gets a selector", spec.ProxySelectorAdded)
+	MirrorNotReadyReady   = New("mirror-not-ready-ready", "addresses of an Endpoints object that are not ready are mirrored as ready", spec.ProxySelectorlessEndpointsMirrored)
+	MirrorFirstSubset     = New("mirror-first-subset", "of an address in two subsets of an Endpoints object only the first is mirrored", spec.ProxySelectorlessEndpointsMirrored)
+
+	ManyPortsIgnored           = New("many-ports-ignored", "EndpointSlices of a Service with more than 100 ports are neither made nor changed", spec.ProxyManyPorts)
+	TargetPortNameLent         = New("target-port-name-lent", "a pod that lacks a named port is taken to have that of another pod", spec.ProxyTargetPortNameLacking)
+	EndpointsObjectLags        = New("endpoints-object-lags", "an Endpoints object stays as it is when a pod that was ready before is ready again", spec.ProxyEndpointsSettle)
+	SliceEditsKept             = New("slice-edits-kept", "a generated EndpointSlice that somebody changes or deletes stays so until a pod or the Service changes", spec.ProxySlicesRestored)
+	EndpointsTruncatedSilently = NewSlow("endpoints-truncated-silently", "an Endpoints object of more than 1000 addresses is cut and does not say so", spec.ProxyEndpointsObjectTruncated)
 )

@@ -1,0 +1,133 @@
+package endpoints
+
+import (
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
+)
+
+// What can be wrong with pods, selectors and Endpoints objects that come, change and go.
+var changeFaults = []wrong{
+	{fault.EndedPodEndpoint, func(b *book) { b.podIsEndpoint.Replace(func(*corev1.Service, *corev1.Pod) bool { return true }) }},
+	{fault.EndedPodPublished, func(b *book) {
+		b.podIsEndpoint.Wrap(func(right func(*corev1.Service, *corev1.Pod) bool) func(*corev1.Service, *corev1.Pod) bool {
+			return func(svc *corev1.Service, pod *corev1.Pod) bool {
+				return right(svc, pod) || svc.Spec.PublishNotReadyAddresses
+			}
+		})
+	}},
+	{fault.AddresslessBlocks, blocking(func(t *task) bool {
+		return slices.ContainsFunc(t.Pods, func(pod *corev1.Pod) bool { return len(podAddresses(pod)) == 0 })
+	})},
+	{fault.NodelessPodBlocks, blocking(func(t *task) bool {
+		return slices.ContainsFunc(t.Pods, func(pod *corev1.Pod) bool { return pod.Spec.NodeName != "" && t.Node(pod.Spec.NodeName) == nil })
+	})},
+	{fault.ManyPortsIgnored, blocking(func(t *task) bool { return len(t.Service.Spec.Ports) > 100 })},
+	{fault.AddressTwinWins, func(b *book) {
+		b.podSelected.Wrap(func(right selecting) selecting {
+			return func(t *task, pod *corev1.Pod) bool {
+				return right(t, pod) && !slices.ContainsFunc(t.State.Pods, func(other *corev1.Pod) bool {
+					return other.UID != pod.UID && right(t, other) && !isReady(other) && slices.ContainsFunc(podAddresses(pod), func(a string) bool { return slices.Contains(podAddresses(other), a) })
+				})
+			}
+		})
+	}},
+	{fault.SelectorKeepsMirrored, func(b *book) {
+		b.selected.Wrap(func(right settling) settling {
+			return func(t *task, c *Changes) {
+				right(t, c)
+				c.Delete = slices.DeleteFunc(c.Delete, func(slice *discoveryv1.EndpointSlice) bool { return slices.Contains(t.mirror, slice) })
+			}
+		})
+	}},
+	{fault.MirrorNotReadyReady, mirroring(func(g *group) {
+		for i := range g.endpoints {
+			g.endpoints[i].Conditions.Ready = new(true)
+		}
+	})},
+	{fault.MirrorFirstSubset, func(b *book) {
+		b.mirroredGroups.Wrap(func(right func(*task) []*group) func(*task) []*group {
+			return func(t *task) []*group {
+				groups, seen := right(t), map[string]bool{}
+				for _, g := range groups {
+					g.endpoints = slices.DeleteFunc(g.endpoints, func(e discoveryv1.Endpoint) bool {
+						again := seen[e.Addresses[0]]
+						seen[e.Addresses[0]] = true
+						return again
+					})
+				}
+				return groups
+			}
+		})
+	}},
+	{fault.TargetPortNameLent, func(b *book) {
+		b.namedTarget.Wrap(func(right numbering) numbering {
+			return func(t *task, p *corev1.ServicePort, pod *corev1.Pod) int32 {
+				number := right(t, p, pod)
+				for i := 0; number == 0 && i < len(t.Pods); i++ {
+					number = right(t, p, t.Pods[i])
+				}
+				return number
+			}
+		})
+	}},
+	{fault.EndpointsObjectLags, func(b *book) {
+		b.selected.Wrap(func(right settling) settling {
+			return func(t *task, c *Changes) {
+				right(t, c)
+				if c.Endpoints == nil || t.Endpoints == nil || t.Service.Spec.PublishNotReadyAddresses {
+					return
+				}
+				for i := range c.Endpoints.Subsets {
+					subset := &c.Endpoints.Subsets[i]
+					subset.Addresses = slices.DeleteFunc(slices.Clone(subset.Addresses), func(a corev1.EndpointAddress) bool {
+						lags := wasNotReady(t.Endpoints, a.IP)
+						if lags {
+							subset.NotReadyAddresses = append(subset.NotReadyAddresses, a)
+						}
+						return lags
+					})
+				}
+			}
+		})
+	}},
+	{fault.EndpointsTruncatedSilently, func(b *book) { b.objectTruncated.Off() }},
+}
+
+// blocking is a fault: in some states nothing of the Service is brought up to date.
+func blocking(blocked func(*task) bool) func(*book) {
+	return func(b *book) {
+		b.selected.Wrap(func(right settling) settling {
+			return func(t *task, c *Changes) {
+				if !blocked(t) {
+					right(t, c)
+				}
+			}
+		})
+	}
+}
+
+// mirroring is a fault: what is mirrored is changed.
+func mirroring(change func(*group)) func(*book) {
+	return func(b *book) {
+		b.mirroredGroups.Wrap(func(right func(*task) []*group) func(*task) []*group {
+			return func(t *task) []*group {
+				groups := right(t)
+				for _, g := range groups {
+					change(g)
+				}
+				return groups
+			}
+		})
+	}
+}
+
+// wasNotReady reports whether an Endpoints object lists the address among those that are not ready.
+func wasNotReady(e *corev1.Endpoints, ip string) bool {
+	return slices.ContainsFunc(e.Subsets, func(s corev1.EndpointSubset) bool {
+		return slices.ContainsFunc(s.NotReadyAddresses, func(a corev1.EndpointAddress) bool { return a.IP == ip })
+	})
+}
