@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -131,7 +132,10 @@ var _ = ginkgo.Describe("a hand-made Endpoints object", func() {
 		}
 		object, err := candidate.Create(ctx, net.Client().CoreV1().Endpoints(svc.Namespace), object)
 		check.Must(err)
-		mirrors(ctx, net, svc, "an Endpoints object with two subsets is created", object)
+		generated(ctx, net, svc, "an Endpoints object with two subsets is created", func(g Gomega, found []discoveryv1.EndpointSlice) {
+			g.Expect(portsOf(found)).To(ConsistOf("a 8080/TCP", "b 9090/TCP"), "mirrored ports") // in one slice or in two
+			g.Expect(differences(slices.Compact(addressesIn(found)), addressesOf(net.PrimaryFamily(), pod))).To(BeEmpty(), "mirrored addresses of Endpoints object %s", object.Name)
+		})
 		var cases []check.Case
 		for i, number := range numbers {
 			cases = append(cases, check.Case{From: client, To: check.ServiceAddress(svc, 80+int32(i)), Want: byEachOf([]candidate.Pod{pod}, []int{number})})

@@ -69,9 +69,12 @@ func ended(phase corev1.PodPhase) func(*corev1.PodStatus) {
 // addressesOfObject are the addresses that the Endpoints object of the Service lists, ready or not.
 func addressesOfObject(ctx context.Context, net *check.Network, svc *corev1.Service) []string {
 	ginkgo.GinkgoHelper()
-	object, err := net.Client().CoreV1().Endpoints(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
-	check.Must(err)
 	addresses := []string{}
+	object, err := net.Client().CoreV1().Endpoints(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return addresses
+	}
+	check.Must(err)
 	for _, s := range object.Subsets {
 		for _, list := range [][]corev1.EndpointAddress{s.Addresses, s.NotReadyAddresses} {
 			for _, a := range list {
@@ -82,35 +85,52 @@ func addressesOfObject(ctx context.Context, net *check.Network, svc *corev1.Serv
 	return addresses
 }
 
-var _ = ginkgo.Describe("a pod that has ended", func() {
-	check.It(spec.ProxyEndedPodNoEndpoint, "is no endpoint, be it ready by its condition or published although it is not", check.Long(),
-		func(ctx context.Context, net *check.Network) {
-			needPodObjects(net)
-			app := map[string]string{"app": "app"}
-			pods := ownBackends(ctx, net, app, net.Node(0), net.Node(1), net.Node(2))
-			clients := clientPods(ctx, net)
-			plain := net.Expose(ctx, exposed("plain", selecting("app")))
-			services := []*corev1.Service{
-				plain, net.Expose(ctx, exposed("published", selecting("app"), publishingNotReady())), net.Expose(ctx, exposed("headless", selecting("app"), check.Headless())),
-			}
-			list := func(what string, left ...candidate.Pod) {
-				ginkgo.GinkgoHelper()
-				for _, svc := range services {
-					lists(ctx, net, svc, what, left...)
-					converge(ctx, net, what+", Endpoints", func(g Gomega) {
-						g.Expect(addressesOfObject(ctx, net, svc)).To(ConsistOf(addressesOf(net.PrimaryFamily(), left...)), "addresses of the Endpoints object %s", svc.Name)
-					})
+// ending judges a pod that fails and one that succeeds: neither is an endpoint afterwards, nor of a Service that comes later.
+func ending(ctx context.Context, net *check.Network, stays bool) {
+	ginkgo.GinkgoHelper()
+	needPodObjects(net)
+	pods := ownBackends(ctx, net, map[string]string{"app": "app"}, net.Node(0), net.Node(1), net.Node(2))
+	clients := clientPods(ctx, net)
+	plain := net.Expose(ctx, exposed("plain", selecting("app")))
+	services := []*corev1.Service{
+		plain, net.Expose(ctx, exposed("published", selecting("app"), publishingNotReady())), net.Expose(ctx, exposed("headless", selecting("app"), check.Headless())),
+	}
+	list := func(what string, left ...candidate.Pod) {
+		ginkgo.GinkgoHelper()
+		for _, svc := range services {
+			lists(ctx, net, svc, what, left...)
+			converge(ctx, net, what+", Endpoints", func(g Gomega) {
+				g.Expect(addressesOfObject(ctx, net, svc)).To(ConsistOf(addressesOf(net.PrimaryFamily(), left...)), "addresses of the Endpoints object %s", svc.Name)
+			})
+		}
+	}
+	end := func(pod candidate.Pod, phase corev1.PodPhase) {
+		ginkgo.GinkgoHelper()
+		setStatus(ctx, net, pod.Namespace, pod.Name, func(s *corev1.PodStatus) {
+			ended(phase)(s)
+			for i := range s.Conditions {
+				if s.Conditions[i].Type == corev1.PodReady && !stays {
+					s.Conditions[i].Status = corev1.ConditionFalse
 				}
 			}
-			list("the Services are created", pods...)
-			setStatus(ctx, net, pods[0].Namespace, pods[0].Name, ended(corev1.PodFailed))
-			list("a pod is evicted", pods[1:]...)
-			setStatus(ctx, net, pods[1].Namespace, pods[1].Name, ended(corev1.PodSucceeded))
-			list("a pod has done its work", pods[2])
-			services = append(services, net.Expose(ctx, exposed("later", selecting("app"))))
-			list("a Service is created after pods have ended", pods[2])
-			net.Expect(ctx, "two of three pods have ended", clusterIPCalls(plain, onlyBy(3, pods[2]), clients...)...)
 		})
+	}
+	list("the Services are created", pods...)
+	end(pods[0], corev1.PodFailed)
+	list("a pod is evicted", pods[1:]...)
+	end(pods[1], corev1.PodSucceeded)
+	list("a pod has done its work", pods[2])
+	services = append(services, net.Expose(ctx, exposed("later", selecting("app"))))
+	list("a Service is created after pods have ended", pods[2])
+	net.Expect(ctx, "two of three pods have ended", clusterIPCalls(plain, onlyBy(3, pods[2]), clients...)...)
+}
+
+var _ = ginkgo.Describe("a pod that has ended", func() {
+	check.It(spec.ProxyEndedPodNoEndpoint, "is no endpoint, be it published although it is not ready", check.Long(),
+		func(ctx context.Context, net *check.Network) { ending(ctx, net, false) })
+
+	check.It(spec.ProxyEndedPodNoEndpoint, "is no endpoint though its Ready condition stays true", check.Long(),
+		func(ctx context.Context, net *check.Network) { ending(ctx, net, true) })
 })
 
 // oddPods are states of a pod that cannot serve. Of the Service that selects it, two other pods serve.

@@ -2,9 +2,11 @@ package endpoints
 
 import (
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
@@ -48,6 +50,16 @@ var changeFaults = []wrong{
 			g.endpoints[i].Conditions.Ready = new(true)
 		}
 	})},
+	{fault.MirrorEarlyIgnored, func(b *book) {
+		b.mirroredGroups.Wrap(func(right func(*task) []*group) func(*task) []*group {
+			return func(t *task) []*group {
+				if versionOf(t.Endpoints) < versionOf(t.Service) {
+					return nil
+				}
+				return right(t)
+			}
+		})
+	}},
 	{fault.MirrorFirstSubset, func(b *book) {
 		b.mirroredGroups.Wrap(func(right func(*task) []*group) func(*task) []*group {
 			return func(t *task) []*group {
@@ -123,6 +135,12 @@ func mirroring(change func(*group)) func(*book) {
 			}
 		})
 	}
+}
+
+// versionOf is the resource version of an object as a number.
+func versionOf(o metav1.Object) (n uint64) {
+	n, _ = strconv.ParseUint(o.GetResourceVersion(), 10, 64) // the store writes it
+	return n
 }
 
 // wasNotReady reports whether an Endpoints object lists the address among those that are not ready.

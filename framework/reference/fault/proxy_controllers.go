@@ -88,6 +88,7 @@ var (
 
 	SelectorKeepsMirrored = New("selector-keeps-mirrored", "mirrored EndpointSlices stay when their Service gets a selector", spec.ProxySelectorAdded)
 	MirrorNotReadyReady   = New("mirror-not-ready-ready", "addresses of an Endpoints object that are not ready are mirrored as ready", spec.ProxySelectorlessEndpointsMirrored)
+	MirrorEarlyIgnored    = New("mirror-early-ignored", "an Endpoints object that is there before its Service is not mirrored", spec.ProxySelectorlessEndpointsMirrored)
 	MirrorFirstSubset     = New("mirror-first-subset", "of an address in two subsets of an Endpoints object only the first is mirrored", spec.ProxySelectorlessEndpointsMirrored)
 
 	ManyPortsIgnored           = New("many-ports-ignored", "EndpointSlices of a Service with more than 100 ports are neither made nor changed", spec.ProxyManyPorts)
