@@ -105,6 +105,11 @@ type Pod struct {
 	AnyName bool `json:"anyName,omitempty"`
 	// HostNetwork pods have the addresses of their node.
 	HostNetwork bool `json:"hostNetwork,omitempty"`
+	// Narrow pods are behind a link that takes packets of NarrowMTU bytes at most (capability narrow-links).
+	Narrow bool `json:"narrow,omitempty"`
+	// Outside makes it a backend outside of the cluster, at the address OutsideBackend of the client whose gateway is Node. It has no Pod object
+	// and no labels (capability outside-backends).
+	Outside bool `json:"outside,omitempty"`
 	// Hostname and Subdomain are those of the Pod object.
 	Hostname  string `json:"hostname,omitempty"`
 	Subdomain string `json:"subdomain,omitempty"`
@@ -139,8 +144,17 @@ type Client struct {
 	Address int `json:"address,omitempty"`
 }
 
-// ClientAddresses is how many addresses of each family a client outside of the cluster has.
-const ClientAddresses = 32
+// ClientAddresses is how many addresses of each family a client outside of the cluster has. Two of them have a use of their own.
+const (
+	ClientAddresses = 32
+	// NarrowAddress is behind a link that takes packets of NarrowMTU bytes at most (capability narrow-links).
+	NarrowAddress = ClientAddresses - 1
+	// OutsideBackend is the address of backends outside (Pod.Outside).
+	OutsideBackend = ClientAddresses - 2
+)
+
+// NarrowMTU is how many bytes a packet may have on a narrow link. Others take 1500.
+const NarrowMTU = 1300
 
 func (c Client) String() string {
 	switch {
@@ -170,6 +184,8 @@ type Probe struct {
 	Connection string `json:"connection,omitempty"`
 	// Path makes each shot an HTTP GET (with TCP).
 	Path string `json:"path,omitempty"`
+	// Payload is how many bytes of content each shot carries there, and as many back: in a stream, or as one datagram of this size. At most MaxPayload.
+	Payload int `json:"payload,omitempty"`
 	// Interval is the time from one shot to the next; 0 is as fast as answers come.
 	Interval time.Duration `json:"interval,omitempty"`
 	// Timeout is how long silence may last before the outcome is Dropped; 0 is DefaultProbeTimeout.
@@ -177,6 +193,12 @@ type Probe struct {
 	// Repeats is how often a datagram that is not answered is sent again within the timeout. What is lost of a connection is repeated by the kernel.
 	Repeats int `json:"repeats,omitempty"`
 }
+
+// MaxPayload bounds the content of a shot. A datagram has less room (MaxDatagram).
+const (
+	MaxPayload  = 4 << 20
+	MaxDatagram = 65000
+)
 
 // DefaultProbeTimeout is many times what a loaded machine needs to answer between two network namespaces.
 const DefaultProbeTimeout = time.Second
@@ -191,6 +213,8 @@ const (
 	Unreachable Result = "unreachable" // another ICMP error: no route, host or network unreachable, prohibited
 	Dropped     Result = "dropped"     // silence
 	Reset       Result = "reset"       // an established connection was broken
+	TooBig      Result = "too big"     // ICMP says again and again that packets are too big (EMSGSIZE)
+	Altered     Result = "altered"     // the content that came is not what was sent
 	Broken      Result = "broken"      // the prober itself failed: it says nothing about the candidate
 )
 
@@ -206,6 +230,8 @@ type Outcome struct {
 	Stranger bool `json:"stranger,omitempty"`
 	// HTTP is the answer to a GET.
 	HTTP *HTTPAnswer `json:"http,omitempty"`
+	// Payload is how many bytes of content came there and back as they were sent.
+	Payload int `json:"payload,omitempty"`
 	// Start is when the shot was sent, Duration how long it took to its result, on the candidate's clock.
 	Start    time.Time     `json:"start"`
 	Duration time.Duration `json:"duration"`

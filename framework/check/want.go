@@ -167,6 +167,13 @@ func OnPort(port int) Want {
 	}}
 }
 
+// Carrying demands that the content of each shot arrives there and back as it was sent.
+func Carrying(payload int) Want {
+	return Want{Text: fmt.Sprintf("carrying %d bytes each way", payload), Shots: 1, Met: func(os []candidate.Outcome) bool {
+		return every(os, func(o candidate.Outcome) bool { return o.Result == candidate.Answered && o.Payload == payload })
+	}}
+}
+
 // HTTPStatus demands that each shot, an HTTP GET, is answered with the code.
 func HTTPStatus(code int) Want {
 	return Want{Text: fmt.Sprintf("HTTP %d", code), Shots: 1, Met: func(os []candidate.Outcome) bool {

@@ -40,6 +40,8 @@ type book struct {
 	// Packets.
 	headlessPassed    rule.Rule[func(d *dataPlane, p *candidate.Probe) netip.AddrPort]
 	replyFromVIP      rule.Rule[func() bool]
+	payloadCarried    rule.Rule[func(c *carriage) bool]
+	outsideReached    rule.Rule[func(from *sender) bool]
 	rangesForNFTables rule.Rule[func(*apiserver.Server) []netip.Prefix]
 }
 
@@ -60,6 +62,8 @@ func newBook() *book {
 
 		headlessPassed:    headlessPassed,
 		replyFromVIP:      replyFromVIP,
+		payloadCarried:    payloadCarried,
+		outsideReached:    outsideReached,
 		rangesForNFTables: rangesForNFTables,
 	}
 }

@@ -58,6 +58,13 @@ var podFaults = []wrong{
 
 // What can be wrong with packets.
 var packetFaults = []wrong{
+	{fault.OutsideBackendsUnserved, func(b *book) { b.outsideReached.Off() }},
+	{fault.OutsideBackendsFromOutside, func(b *book) { b.outsideReached.Replace(func(from *sender) bool { return from.inside }) }},
+	{fault.FragmentsLost, losing(func(c *carriage) bool { return c.protocol == corev1.ProtocolUDP && c.payload > packetRoom })},
+	{fault.FragmentsLostBetweenNodes, losing(func(c *carriage) bool { return c.protocol == corev1.ProtocolUDP && c.payload > packetRoom && c.away })},
+	{fault.StreamsCut, losing(func(c *carriage) bool { return c.protocol == corev1.ProtocolTCP && c.payload > streamRoom })},
+	{fault.TooBigUntoldToClients, losing(func(c *carriage) bool { return c.toNarrow && c.payload > candidate.NarrowMTU })},
+	{fault.TooBigUntoldToBackends, losing(func(c *carriage) bool { return c.fromNarrow && c.payload > candidate.NarrowMTU })},
 	{fault.HeadlessProxied, func(b *book) {
 		b.headlessPassed.Replace(func(d *dataPlane, p *candidate.Probe) netip.AddrPort {
 			if d.world.byAddr[p.To.Addr()] != nil {
@@ -83,4 +90,12 @@ func balancerKept(of func(*corev1.Service) bool) func(*book) {
 			}
 		})
 	}
+}
+
+// packetRoom is what a packet holds of a datagram, streamRoom what faulty proxies let through of a stream.
+const packetRoom, streamRoom = 1472, 64 << 10
+
+// losing is a fault: some of what Services redirect is lost.
+func losing(lost func(*carriage) bool) func(*book) {
+	return func(b *book) { b.payloadCarried.Replace(func(c *carriage) bool { return !c.served || !lost(c) }) }
 }

@@ -154,7 +154,7 @@ func (d *dataPlane) goOn(f *flow, p *candidate.Probe) (candidate.Outcome, bool) 
 			f.broken = true
 			return candidate.Outcome{Result: candidate.Reset}, true
 		}
-		return d.answered(f, p), true
+		return d.carried(f, p), true
 	}
 	if f.decision.Answer == proxy.Forward && !f.node.KeepsFlow(f.decision, p.To.Addr().Is6()) {
 		return candidate.Outcome{}, false
@@ -165,7 +165,7 @@ func (d *dataPlane) goOn(f *flow, p *candidate.Probe) (candidate.Outcome, bool) 
 		}
 		return candidate.Outcome{Result: candidate.Dropped}, true
 	}
-	return d.answered(f, p), true
+	return d.carried(f, p), true
 }
 
 // open sends the first packet of a flow; the flow is nil if nobody answers it.
@@ -215,11 +215,14 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 	default:
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
+	if decision.Answer == proxy.Forward && backend.Outside && !w.book.outsideReached.Do(from) {
+		return nil, candidate.Outcome{Result: candidate.Dropped}
+	}
 	f.backend, f.life = backend, backend.life
 	if decision.Answer == proxy.Forward && !w.book.replyFromVIP.Do() {
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
-	return f, d.answered(f, p)
+	return f, d.carried(f, p)
 }
 
 // deniedTo reports whether a Service does not serve the client here, where the endpoint is at to. The client is in the
@@ -252,7 +255,7 @@ func (d *dataPlane) ownPorts(p *candidate.Probe, from *sender, entered *host) (c
 // answered is the outcome of a shot that the backend of a flow has answered.
 func (d *dataPlane) answered(f *flow, p *candidate.Probe) candidate.Outcome {
 	source := f.source
-	o := candidate.Outcome{Result: candidate.Answered, Pod: f.backend.PodName, PodPort: int(f.at.Port()), Source: source}
+	o := candidate.Outcome{Result: candidate.Answered, Pod: f.backend.PodName, PodPort: int(f.at.Port()), Source: source, Payload: p.Payload}
 	if p.Path != "" {
 		body, _ := json.Marshal(map[string]any{"pod": o.Pod, "port": o.PodPort, "source": source}) // of plain values
 		o.HTTP = &candidate.HTTPAnswer{Code: http.StatusOK, Body: string(body)}

@@ -47,6 +47,8 @@ type world struct {
 	external candidate.ExternalAddresses
 	idle     candidate.IdlePods[*pod]
 
+	outsidePorts int // counts those that backends outside were given
+
 	balancers balancers
 }
 
@@ -180,6 +182,18 @@ func (w *world) startPod(as candidate.Pod) (*pod, error) {
 	if w.pods[as.PodName] != nil {
 		return nil, fmt.Errorf("there is a pod %s already", as.PodName)
 	}
+	if as.Outside {
+		p := &pod{Pod: as, host: h}
+		p.Addresses, p.Ports = hostAddresses(outsideHosts+h.index, candidate.OutsideBackend+1), slices.Clone(as.Ports)
+		for i := range p.Ports {
+			if p.Ports[i].Number == 0 {
+				w.outsidePorts++
+				p.Ports[i].Number = firstOutsidePort + w.outsidePorts%outsidePorts
+			}
+		}
+		w.pods[as.PodName] = p
+		return p, nil
+	}
 	_, services, _ := w.server.ProxySnapshot()
 	p := &pod{Pod: as, host: h, environment: w.kubelet.Environment(&as, services)}
 	if as.HostNetwork {
@@ -199,6 +213,12 @@ func (w *world) startPod(as candidate.Pod) (*pod, error) {
 	}
 	return p, nil
 }
+
+// The ports of backends outside that take any.
+const (
+	firstOutsidePort = 40000
+	outsidePorts     = 20000
+)
 
 // object is the Pod object as a kubelet keeps it.
 func (w *world) object(p *pod, ready bool) *corev1.Pod {
@@ -274,6 +294,11 @@ func (w *world) backendAt(to netip.AddrPort, protocol corev1.Protocol) (backend 
 		return nil, true
 	}
 	h := w.hostAt(to.Addr())
+	for _, p := range w.pods {
+		if p.Outside && slices.Contains(p.Addresses, to.Addr()) && answers(p) {
+			return p, true
+		}
+	}
 	if h == nil {
 		return nil, false
 	}

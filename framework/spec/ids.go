@@ -726,6 +726,10 @@ const (
 	ProxyDualStackNodePorts        ID = "proxy-dual-stack-node-ports"
 	ProxyDualStackPolicies         ID = "proxy-dual-stack-policies"
 	ProxyDualStackTransition       ID = "proxy-dual-stack-transition"
+	ProxyLargeDatagrams            ID = "proxy-large-datagrams"
+	ProxyLargeStreams              ID = "proxy-large-streams"
+	ProxyNarrowLinks               ID = "proxy-narrow-links"
+	ProxyOutsideBackends           ID = "proxy-outside-backends"
 
 	// proxy-sync.yaml
 

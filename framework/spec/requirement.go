@@ -66,7 +66,9 @@ const (
 	IPVS                  Capability = "ipvs"          // nodes can run kube-proxy in ipvs mode
 	VirtualClock          Capability = "virtual-clock" // time passes on demand
 	SCTP                  Capability = "sctp"
-	LoadBalancer          Capability = "load-balancer" // load-balancer addresses can be given to a Service and routed to a node
+	LoadBalancer          Capability = "load-balancer"    // load-balancer addresses can be given to a Service and routed to a node
+	NarrowLinks           Capability = "narrow-links"     // pods and clients outside can be behind a link that takes smaller packets than others
+	OutsideBackends       Capability = "outside-backends" // hosts outside of the cluster can be endpoints
 	ClusterDNS            Capability = "cluster-dns"
 	Kubelet               Capability = "kubelet" // pods run in real containers with environment and probes
 )
@@ -76,7 +78,7 @@ var Capabilities = []Capability{
 	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, ServiceCIDRController, RestartControlPlane,
 	SeveralAPIServers,
 	EndpointControllers, DataPlane, ProxyConfiguration, ProxyMetrics,
-	KubeProxy, IPTablesMode, NFTablesMode, IPVS, VirtualClock, SCTP, LoadBalancer, ClusterDNS, Kubelet,
+	KubeProxy, IPTablesMode, NFTablesMode, IPVS, VirtualClock, SCTP, LoadBalancer, NarrowLinks, OutsideBackends, ClusterDNS, Kubelet,
 }
 
 // Deviation is a place where a known implementation is documented or was observed to differ from a requirement.

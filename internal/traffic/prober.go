@@ -129,6 +129,8 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 		return fmt.Errorf("%s is no address and port to send to", probe.To)
 	case probe.SourcePort < 0 || probe.SourcePort > 65535:
 		return fmt.Errorf("%d is no source port", probe.SourcePort)
+	case probe.Payload < 0 || probe.Payload > candidate.MaxPayload || probe.Protocol == corev1.ProtocolUDP && probe.Payload > candidate.MaxDatagram || probe.Payload > 0 && probe.Path != "":
+		return fmt.Errorf("no shot carries %d bytes of content by %s", probe.Payload, probe.Protocol)
 	case probe.Path != "" && (probe.Protocol != corev1.ProtocolTCP || !strings.HasPrefix(probe.Path, "/")):
 		return fmt.Errorf("HTTP needs the protocol TCP and a path that begins with a slash, not %s and %q", probe.Protocol, probe.Path)
 	}
@@ -154,7 +156,7 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 	}
 	defer c.socket.use(ctx, probe.Timeout)()
 	err = c.exchange(probe, o)
-	if c.proved = c.proved || err == nil && (o.Pod.Name != "" || o.HTTP != nil); !c.proved && probe.Protocol != corev1.ProtocolUDP && classify(err) != candidate.Broken {
+	if c.proved = c.proved || err == nil && (o.Pod.Name != "" || o.HTTP != nil); !c.proved && probe.Payload == 0 && probe.Protocol != corev1.ProtocolUDP && classify(err) != candidate.Broken {
 		o.Stranger = true
 		defer p.forsake(c)
 	}
@@ -301,7 +303,7 @@ func (c *connection) exchange(probe *candidate.Probe, o *candidate.Outcome) erro
 	case probe.Protocol == corev1.ProtocolUDP:
 		return c.askDatagram(probe, o)
 	}
-	return c.askLine(o)
+	return c.askLine(probe, o)
 }
 
 // spoil notes that the connection stands in the midst of an answer. One that was broken says so itself.
@@ -314,12 +316,16 @@ func (c *connection) spoil(err error) {
 // token makes the text of a request, by which its answer is known.
 func token() string { return strconv.FormatUint(rand.Uint64(), 36) }
 
-func (c *connection) askLine(o *candidate.Outcome) error {
+func (c *connection) askLine(probe *candidate.Probe, o *candidate.Outcome) error {
 	if c.owed > 0 {
 		return errors.New("the connection still owes an answer of HTTP")
 	}
 	request := token()
-	if _, err := io.WriteString(c.socket, request+"\n"); err != nil {
+	message := []byte(request + "\n")
+	if probe.Payload > 0 {
+		message = append([]byte(sizedHead(request, probe.Payload)), content(request, probe.Payload)...)
+	}
+	if _, err := c.socket.Write(message); err != nil {
 		return err
 	}
 	for {
@@ -335,11 +341,30 @@ func (c *connection) askLine(o *candidate.Outcome) error {
 		if err != nil {
 			return err
 		}
-		if a.Request == request { // else that of a shot that gave up
-			a.fill(o)
-			return nil
+		if a.Request != request { // that of a shot that gave up
+			continue
 		}
+		a.fill(o)
+		return c.takeContent(probe, &a, o)
 	}
+}
+
+// takeContent reads the content that follows the line of an answer.
+func (c *connection) takeContent(probe *candidate.Probe, a *answer, o *candidate.Outcome) error {
+	if probe.Payload == 0 {
+		return nil
+	}
+	got := make([]byte, probe.Payload)
+	c.budget = maxResponse + len(got)
+	if _, err := io.ReadFull(c.reader, got); err != nil {
+		c.spoil(err)
+		return err
+	}
+	if a.Payload != probe.Payload || !bytes.Equal(got, content(backwards(a.Request), len(got))) {
+		return errAltered
+	}
+	o.Payload = probe.Payload
+	return nil
 }
 
 func (c *connection) askDatagram(probe *candidate.Probe, o *candidate.Outcome) error {
@@ -347,21 +372,33 @@ func (c *connection) askDatagram(probe *candidate.Probe, o *candidate.Outcome) e
 		return err
 	}
 	request := token()
+	message := []byte(request)
+	if probe.Payload > 0 {
+		message = sizedDatagram(request, probe.Payload)
+	}
 	c.socket.timeout = probe.Timeout / time.Duration(1+max(0, probe.Repeats))
-	for sent := 0; ; sent++ {
+	for sent, told := 0, 0; ; sent++ {
 		// A filter on the way out makes EPERM, whether it drops the datagram or answers with an ICMP error, which then comes: wait for it.
-		if _, err := io.WriteString(c.socket, request); err != nil && !errors.Is(err, networkError{unix.EPERM}) {
-			return err
+		_, err := c.socket.Write(message)
+		if err == nil || errors.Is(err, networkError{unix.EPERM}) {
+			err = c.awaitDatagram(probe, request, o)
 		}
-		if err := c.awaitDatagram(request, o); !errors.Is(err, errSilence) || sent >= probe.Repeats {
+		switch {
+		case errors.Is(err, networkError{unix.EMSGSIZE}) && told < triesForSize: // the kernel knows now how big packets may be
+			told++
+			sent--
+		case !errors.Is(err, errSilence) || sent >= probe.Repeats:
 			return err
 		}
 	}
 }
 
+// triesForSize is how often a datagram is sent again because it was too big for a link: each link on the way may say so.
+const triesForSize = 3
+
 // awaitDatagram waits for the answer to a request.
-func (c *connection) awaitDatagram(request string, o *candidate.Outcome) error {
-	datagram := make([]byte, maxLine)
+func (c *connection) awaitDatagram(probe *candidate.Probe, request string, o *candidate.Outcome) error {
+	datagram := make([]byte, maxDatagram)
 	for {
 		n, err := c.socket.Read(datagram)
 		if errors.Is(err, io.EOF) { // an empty datagram
@@ -370,14 +407,25 @@ func (c *connection) awaitDatagram(request string, o *candidate.Outcome) error {
 		if err != nil {
 			return err
 		}
-		a, err := parseAnswer(datagram[:n])
+		line, rest := datagram[:n], []byte(nil)
+		if end := bytes.IndexByte(line, '\n'); end >= 0 {
+			line, rest = line[:end+1], line[end+1:]
+		}
+		a, err := parseAnswer(line)
 		if err != nil {
 			return err
 		}
-		if a.Request == request {
-			a.fill(o)
-			return nil
+		if a.Request != request {
+			continue
 		}
+		a.fill(o)
+		if size := probe.Payload; size > 0 {
+			if a.Payload != size || !bytes.Equal(rest, content(backwards(request), max(0, size-len(line)))) {
+				return errAltered
+			}
+			o.Payload = size
+		}
+		return nil
 	}
 }
 

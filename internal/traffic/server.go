@@ -4,6 +4,7 @@ package traffic
 
 import (
 	"bufio"
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -153,9 +154,21 @@ func (s *Server) answerRequests(c *net.TCPConn, port int) {
 			return
 		}
 		a := s.answer(q.text, port, source)
+		if q.size > 0 {
+			got := make([]byte, q.size)
+			if _, err := io.ReadFull(r, got); err != nil {
+				return
+			}
+			if bytes.Equal(got, content(q.text, q.size)) {
+				a.Payload = q.size
+			}
+		}
 		b := a.line()
-		if q.http {
+		switch {
+		case q.http:
 			b = a.http(q.last)
+		case q.size > 0:
+			b = append(b, content(backwards(q.text), q.size)...)
 		}
 		if _, err := c.Write(b); err != nil || q.last {
 			return
@@ -164,7 +177,7 @@ func (s *Server) answerRequests(c *net.TCPConn, port int) {
 }
 
 func (s *Server) answerDatagrams(c *net.UDPConn, port int) {
-	datagram, control := make([]byte, maxLine), make([]byte, maxControl)
+	datagram, control := make([]byte, maxDatagram), make([]byte, maxControl)
 	for {
 		n, controlled, _, source, err := c.ReadMsgUDPAddrPort(datagram, control)
 		if errors.Is(err, net.ErrClosed) {
@@ -173,10 +186,24 @@ func (s *Server) answerDatagrams(c *net.UDPConn, port int) {
 		if err != nil {
 			continue
 		}
-		a := s.answer(string(datagram[:n]), port, source)
 		// What cannot be sent is lost, as datagrams are.
-		_, _, _ = c.WriteMsgUDPAddrPort(a.line(), fromReceiver(control[:controlled]), source)
+		_, _, _ = c.WriteMsgUDPAddrPort(s.answerDatagram(datagram[:n], port, source), fromReceiver(control[:controlled]), source)
 	}
+}
+
+// answerDatagram is the answer to a datagram. It has the size of one that carries content.
+func (s *Server) answerDatagram(datagram []byte, port int, source netip.AddrPort) []byte {
+	head, _, _ := bytes.Cut(datagram[:min(len(datagram), maxLine)], []byte("\n"))
+	token, n, ok := parseSized(string(head))
+	if !ok {
+		return s.answer(string(datagram), port, source).line()
+	}
+	a := s.answer(token, port, source)
+	if bytes.Equal(datagram, sizedDatagram(token, n)) {
+		a.Payload = n
+	}
+	b := a.line()
+	return append(b, content(backwards(token), max(0, n-len(b)))...)
 }
 
 func (s *Server) answer(request string, port int, source netip.AddrPort) *answer {

@@ -380,6 +380,8 @@ func classify(err error) candidate.Result {
 		return candidate.Answered
 	case errors.Is(err, errSilence):
 		return candidate.Dropped
+	case errors.Is(err, errAltered):
+		return candidate.Altered
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
 		return candidate.Reset
 	case !errors.As(err, &met):
@@ -392,6 +394,8 @@ func classify(err error) candidate.Result {
 		return candidate.Reset
 	case unix.ETIMEDOUT:
 		return candidate.Dropped
+	case unix.EMSGSIZE:
+		return candidate.TooBig
 	// ICMP of both versions (net/ipv4/icmp.c, net/ipv6/icmp.c of Linux), routes of the same types, and filters of connect.
 	case unix.EHOSTUNREACH, unix.ENETUNREACH, unix.EACCES, unix.EPERM, unix.EHOSTDOWN, unix.ENONET, unix.ENOPROTOOPT, unix.EPROTO:
 		return candidate.Unreachable

@@ -195,6 +195,10 @@ func (w *World) outsideOf(n *Node) (*network.Outside, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := o.Narrow(candidate.NarrowAddress, candidate.NarrowMTU); err != nil {
+		o.Remove()
+		return nil, err
+	}
 	w.outside[n] = o
 	return o, nil
 }

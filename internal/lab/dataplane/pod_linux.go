@@ -3,6 +3,7 @@ package dataplane
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -20,7 +21,8 @@ import (
 type pod struct {
 	candidate.Pod
 	node    *Node
-	network *network.Pod // nil on the host network
+	network *network.Pod // nil on the host network and outside
+	outside *network.Outside
 	// plugged is set while what the pod-setup command did stands.
 	plugged bool
 
@@ -30,8 +32,11 @@ type pod struct {
 
 // namespace is where the pod's sockets are.
 func (p *pod) namespace() *network.Namespace {
-	if p.network != nil {
+	switch {
+	case p.network != nil:
 		return p.network.Namespace
+	case p.outside != nil:
+		return p.outside.Namespace
 	}
 	return p.node.network.Namespace
 }
@@ -51,8 +56,10 @@ func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate
 			_ = p.remove(ctx) // the error that matters is the first one
 		}
 	}()
-	if err := p.register(ctx); err != nil {
-		return candidate.Pod{}, err
+	if !p.Outside {
+		if err := p.register(ctx); err != nil {
+			return candidate.Pod{}, err
+		}
 	}
 	if err := d.pods.AddOwn(p.PodName, p); err != nil {
 		return candidate.Pod{}, err
@@ -87,23 +94,43 @@ func (d *dataPlane) LendPod(ctx context.Context, node string, ports []candidate.
 // startPod makes the network of a pod and a backend in it. The API does not know of it yet.
 func (n *Node) startPod(as candidate.Pod) (_ *pod, err error) {
 	p := &pod{Pod: as, node: n}
+	p.Ports = slices.Clone(as.Ports)
 	defer func() {
 		if err != nil {
 			p.stop()
 		}
 	}()
 	p.Addresses = n.network.Addresses
-	if !as.HostNetwork {
+	switch {
+	case as.Outside:
+		if p.outside, err = n.world.outsideOf(n); err != nil {
+			return nil, err
+		}
+		p.Addresses = nil
+		for _, own := range p.outside.Addresses {
+			p.Addresses = append(p.Addresses, own[candidate.OutsideBackend])
+		}
+	case !as.HostNetwork:
 		if p.network, err = n.network.AddPod(); err != nil {
 			return nil, err
 		}
 		p.Addresses = p.network.Addresses
+		if as.Narrow {
+			if err := p.network.Narrow(candidate.NarrowMTU); err != nil {
+				return nil, err
+			}
+		}
 		if p.plugged, err = n.setUpPod(p.network); err != nil {
 			return nil, err
 		}
 	}
-	p.backend, err = traffic.Serve(p.PodName, p.Ports, p.namespace().Do)
-	return p, err
+	if p.backend, err = traffic.Serve(p.PodName, p.Ports, p.namespace().Do); err != nil {
+		return nil, err
+	}
+	for i, port := range p.backend.Ports() {
+		p.Ports[i].Number = port.Number // where any would do
+	}
+	return p, nil
 }
 
 // startedAnnotation marks the pods that a run has started and will end: the pod agent of a lab that stays leaves them alone.
@@ -255,6 +282,9 @@ func (p *pod) stop() {
 // remove is stop, and takes the pod out of the API. An interruption does not keep it from that.
 func (p *pod) remove(ctx context.Context) error {
 	p.stop()
+	if p.Outside {
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
 	zero := int64(0)

@@ -400,6 +400,15 @@ func (n *Node) AddPod() (_ *Pod, err error) {
 	return p, nil
 }
 
+// Narrow makes the node let packets of mtu bytes at most through to the pod.
+func (p *Pod) Narrow(mtu int) error {
+	var errs []error
+	for _, a := range p.Addresses {
+		errs = append(errs, p.node.routeWithin(mtu, p.cable, netip.PrefixFrom(a, a.BitLen()), netip.Addr{}))
+	}
+	return errors.Join(errs...)
+}
+
 // Interface is the name of the node's end of the cable to the pod.
 func (p *Pod) Interface() string { return fmt.Sprintf("pod%d", p.number) }
 
@@ -492,12 +501,26 @@ func (f *Fabric) AddOutside(gateway *Node, count int) (_ *Outside, err error) {
 	return o, nil
 }
 
+// Narrow makes the gateway let packets of mtu bytes at most through to the address with the index, of either family.
+func (o *Outside) Narrow(index, mtu int) error {
+	var errs []error
+	for _, own := range o.Addresses {
+		errs = append(errs, o.gateway.routeWithin(mtu, o.gateway.uplink, netip.PrefixFrom(own[index], own[index].BitLen()), netip.Addr{}))
+	}
+	return errors.Join(errs...)
+}
+
 // Remove removes the client. Its sockets must be closed.
 func (o *Outside) Remove() {
 	f := o.fabric
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.outsides, o.gateway.index)
+	for _, own := range o.Addresses {
+		for _, a := range own { // those that are narrow
+			o.gateway.unroute(netip.PrefixFrom(a, a.BitLen()))
+		}
+	}
 	for _, n := range f.nodes {
 		for _, r := range o.ranges {
 			n.unroute(r)

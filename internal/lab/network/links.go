@@ -52,7 +52,12 @@ func (n *Namespace) address(l netlink.Link, a netip.Prefix) error {
 
 // route sends traffic for to through a gateway on the interface's link, or, without a gateway, straight to the link.
 func (n *Namespace) route(l netlink.Link, to netip.Prefix, gateway netip.Addr) error {
-	r := &netlink.Route{LinkIndex: l.Attrs().Index, Dst: ipNet(to)}
+	return n.routeWithin(0, l, to, gateway)
+}
+
+// routeWithin is route for packets of so many bytes at most, unless it is 0. To who sends larger ones the namespace says so.
+func (n *Namespace) routeWithin(mtu int, l netlink.Link, to netip.Prefix, gateway netip.Addr) error {
+	r := &netlink.Route{LinkIndex: l.Attrs().Index, Dst: ipNet(to), MTU: mtu}
 	if gateway.IsValid() {
 		r.Gw = net.IP(gateway.AsSlice())
 		r.SetFlag(netlink.FLAG_ONLINK)

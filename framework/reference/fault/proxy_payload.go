@@ -1,0 +1,21 @@
+package fault
+
+import "github.com/service-conformance/conformance/framework/spec"
+
+// Bugs that only large contents meet.
+var (
+	FragmentsLost = New("fragments-lost", "Datagrams that take more than one packet are lost where a Service redirects them.",
+		spec.ProxyLargeDatagrams)
+	FragmentsLostBetweenNodes = New("fragments-lost-between-nodes", "Datagrams that take more than one packet are lost where the backend is on another node.",
+		spec.ProxyLargeDatagrams)
+	StreamsCut = New("streams-cut", "A stream through a Service stands still after 64 KiB.",
+		spec.ProxyLargeStreams)
+	TooBigUntoldToClients = New("too-big-untold-to-clients", "A client is not told that its packets are too big for the link of the backend.",
+		spec.ProxyNarrowLinks)
+	TooBigUntoldToBackends = New("too-big-untold-to-backends", "A backend is not told that its packets are too big for the link of the client.",
+		spec.ProxyNarrowLinks)
+	OutsideBackendsUnserved = New("outside-backends-unserved", "Endpoints that are neither pods nor nodes get no connections.",
+		spec.ProxyOutsideBackends)
+	OutsideBackendsFromOutside = New("outside-backends-from-outside", "Clients outside of the cluster reach no endpoints outside of it.",
+		spec.ProxyOutsideBackends)
+)
