@@ -304,10 +304,19 @@ const (
 	AddRealServer Interference = "add real server"
 	// AddVirtualServer gives every virtual server of IPVS at an address of IPv4 a twin at its TwinAddress.
 	AddVirtualServer Interference = "add virtual server"
-	// CutOff keeps what the API server sends from the node, for as long as the node exists. What its proxy does then,
-	// it does of itself.
+	// CutOff keeps what the API server sends from the node, until Reconnect. What its proxy does then, it does of itself.
 	CutOff Interference = "cut off from the API server"
+	// Disconnect is CutOff, and breaks the connections that the node has to the API server.
+	Disconnect Interference = "disconnect from the API server"
+	// Reconnect ends CutOff and Disconnect.
+	Reconnect Interference = "reconnect to the API server"
+	// AddNeighbours gives the node rules of another program in every packet filter that it has: tables, chains, sets, maps, a flowtable and comments.
+	// They refuse TCP connections to NeighbourPorts of the node.
+	AddNeighbours Interference = "add neighbours"
 )
+
+// NeighbourPorts are those that the rules of AddNeighbours refuse: the first is in a set, the second in a rule with a comment.
+var NeighbourPorts = [2]int{7101, 7102}
 
 // TwinAddress is the address of IPv4 in 198.19.0.0/16, where nobody else is, that has the last two bytes of another one.
 func TwinAddress(a netip.Addr) netip.Addr {

@@ -34,6 +34,7 @@ type book struct {
 
 	// Nodes and pods.
 	deletedNodeDrains rule.Rule[nodal]
+	zoneFollowed      rule.Rule[func(h *host, object *corev1.Node)]
 	probeDecides      rule.Rule[func(answers bool) bool]
 	terminatingLives  rule.Rule[func(life int) int]
 
@@ -57,6 +58,7 @@ func newBook() *book {
 		balancesAmong:    balancesAmong,
 
 		deletedNodeDrains: deletedNodeDrains,
+		zoneFollowed:      zoneFollowed,
 		probeDecides:      probeDecides,
 		terminatingLives:  terminatingLives,
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -140,10 +141,18 @@ func (d *dataPlane) advance() {
 		h.Advance(d.now, current)
 	}
 	for _, h := range d.nodes {
+		d.world.book.zoneFollowed.Do(h, d.world.server.Node(h.Name))
 		h.Advance(d.now, current)
 		h.Draining = d.world.draining(d.world.server.Node(h.Name))
 	}
 }
+
+// A node is in the zone that its object says at the moment.
+var zoneFollowed = rule.New("node-zone-followed", func(h *host, object *corev1.Node) {
+	if object != nil {
+		h.Zone = object.Labels[corev1.LabelTopologyZone]
+	}
+}, spec.ProxyNodeZoneFollowed)
 
 // draining reports whether a node is about to be removed (KEP-3836).
 func (w *world) draining(n *corev1.Node) bool {

@@ -51,6 +51,7 @@ var balancerFaults = []wrong{
 
 // What can be wrong with nodes and pods.
 var podFaults = []wrong{
+	{fault.ZoneChangeMissed, func(b *book) { b.zoneFollowed.Off() }},
 	{fault.NodeDeletionIgnored, func(b *book) { b.deletedNodeDrains.Off() }},
 	{fault.ReadinessProbeIgnored, func(b *book) { b.probeDecides.Replace(func(bool) bool { return true }) }},
 	{fault.TerminatingCut, func(b *book) { b.terminatingLives.Replace(func(life int) int { return life + 1 }) }},

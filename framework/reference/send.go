@@ -200,6 +200,9 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 		}
 		f.source = netip.AddrPortFrom(decision.Source, source.Port())
 	case proxy.Pass:
+		if owner := w.hostAt(p.To.Addr()); owner != nil && p.Protocol == corev1.ProtocolTCP && owner.Refuses(int(p.To.Port())) {
+			return nil, candidate.Outcome{Result: candidate.Refused}
+		}
 		if o, ok := d.ownPorts(p, from, node); ok {
 			return nil, o
 		}

@@ -665,6 +665,8 @@ const (
 	ProxyTrafficDistributionExternal      ID = "proxy-traffic-distribution-external"
 	ProxyTopologyModeFirst                ID = "proxy-topology-mode-first"
 	ProxyTopologyModeAuto                 ID = "proxy-topology-mode-auto"
+	ProxyNodeZoneFollowed                 ID = "proxy-node-zone-followed"
+	ProxySliceZoneFollowed                ID = "proxy-slice-zone-followed"
 
 	// proxy-ports.yaml
 
@@ -758,6 +760,8 @@ const (
 	ProxyRestoreFailuresNone          ID = "proxy-restore-failures-none"
 	ProxyNoLocalEndpointsMetric       ID = "proxy-no-local-endpoints-metric"
 	ProxyProgrammingDurationMetric    ID = "proxy-programming-duration-metric"
+	ProxyNeighboursUntouched          ID = "proxy-neighbours-untouched"
+	ProxyChangeLatency                ID = "proxy-change-latency"
 
 	// proxy-terminating.yaml
 

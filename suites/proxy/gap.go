@@ -13,37 +13,61 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
+// gap judges what a node has followed after a gap, which leave begins and come ends. Throughout it serves what it had.
+func gap(ctx context.Context, net *check.Network, what string, leave, come func(node string)) {
+	ginkgo.GinkgoHelper()
+	node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+	pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
+	inside := []candidate.Client{client, check.Host(node.Name)}
+	// Five slices of one endpoint each: a proxy that reads only some of them, or takes what it reads last for all, shows.
+	many := exposeSelectorless(ctx, net, "many")
+	manySlices := listedApart(ctx, net, many, append(pods, net.Backends(ctx, "more", net.Node(0), net.Node(1), net.Node(2))...))
+	shrinks, ends, stays := exposeSelectorless(ctx, net, "shrinks", onNodePorts()), exposeSelectorless(ctx, net, "ends"), exposeSelectorless(ctx, net, "stays")
+	slice := net.CreateSlice(ctx, net.Slice(shrinks, pods...))
+	net.CreateSlice(ctx, net.Slice(ends, pods...)) // it stays when the Service goes
+	net.CreateSlice(ctx, net.Slice(stays, pods...))
+	nodePorts := func(want check.Want) []check.Case { return nodePortsAt(primaryOf(net, node), node.Name, shrinks, want) }
+	each := check.AnsweredByEach(pods...)
+	net.Expect(ctx, "the Services are created", slices.Concat(
+		toClusterIP(many, check.AnsweredByEach(manySlices.pods...), inside...), toClusterIP(stays, each, inside...),
+		toClusterIP(shrinks, each, inside...), nodePorts(each), toClusterIP(ends, each, inside...))...)
+
+	leave(node.Name)
+	comes := exposeSelectorless(ctx, net, "comes") // before the other one goes, whose address it would be given by a server that takes the first free one
+	net.CreateSlice(ctx, net.Slice(comes, pods...))
+	slice.Endpoints = net.Slice(shrinks, pods[1]).Endpoints
+	net.UpdateSlice(ctx, slice)
+	net.Unexpose(ctx, ends.Name)
+	net.DeleteSlice(ctx, manySlices.slices[0])
+	net.ExpectNow(ctx, "what has not changed is served in the gap", toClusterIP(stays, check.AnsweredBy(pods...), inside...)...)
+	come(node.Name)
+	net.Expect(ctx, what, slices.Concat(
+		toClusterIP(comes, each, inside...), toClusterIP(stays, each, inside...),
+		toClusterIP(shrinks, onlyBy(2, pods[1]), inside...), nodePorts(onlyBy(2, pods[1])),
+		once(toClusterIP(ends, check.NotBy(pods...), inside...)),
+		toClusterIP(many, exactlyBy(len(manySlices.pods), manySlices.pods[1:]...), inside...))...)
+	slice.Endpoints = net.Slice(shrinks, pods[0]).Endpoints
+	net.UpdateSlice(ctx, slice)
+	net.Expect(ctx, "endpoints change after the gap", append(toClusterIP(shrinks, onlyBy(2, pods[0]), inside...), nodePorts(onlyBy(2, pods[0]))...)...)
+}
+
 var _ = ginkgo.Describe("a proxy that did not run for a while", func() {
 	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
-			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
-			inside := []candidate.Client{client, check.Host(node.Name)}
-			// Five slices of one endpoint each: a proxy that reads only some of them, or takes what it reads last for all, shows.
-			many := exposeSelectorless(ctx, net, "many")
-			manySlices := listedApart(ctx, net, many, append(pods, net.Backends(ctx, "more", net.Node(0), net.Node(1), net.Node(2))...))
-			shrinks, ends := exposeSelectorless(ctx, net, "shrinks", onNodePorts()), exposeSelectorless(ctx, net, "ends")
-			slice := net.CreateSlice(ctx, net.Slice(shrinks, pods...))
-			net.CreateSlice(ctx, net.Slice(ends, pods...)) // it stays when the Service goes
-			nodePorts := func(want check.Want) []check.Case { return nodePortsAt(primaryOf(net, node), node.Name, shrinks, want) }
-			each := check.AnsweredByEach(pods...)
-			net.Expect(ctx, "the Services are created", slices.Concat(
-				toClusterIP(many, check.AnsweredByEach(manySlices.pods...), inside...),
-				toClusterIP(shrinks, each, inside...), nodePorts(each), toClusterIP(ends, each, inside...))...)
+			gap(ctx, net, "the proxy is started",
+				func(node string) { check.Must(net.OwnNodes().StopProxy(ctx, node)) },
+				func(node string) {
+					check.Must(net.OwnNodes().StartProxy(ctx, node, candidate.ProxyConfiguration{}))
+				})
+		})
+})
 
-			check.Must(net.OwnNodes().StopProxy(ctx, node.Name))
-			comes := exposeSelectorless(ctx, net, "comes") // before the other one goes, whose address it would be given by a server that takes the first free one
-			net.CreateSlice(ctx, net.Slice(comes, pods...))
-			slice.Endpoints = net.Slice(shrinks, pods[1]).Endpoints
-			net.UpdateSlice(ctx, slice)
-			net.Unexpose(ctx, ends.Name)
-			net.DeleteSlice(ctx, manySlices.slices[0])
-			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
-			net.Expect(ctx, "the proxy is started", slices.Concat(
-				toClusterIP(comes, each, inside...),
-				toClusterIP(shrinks, onlyBy(2, pods[1]), inside...), nodePorts(onlyBy(2, pods[1])),
-				once(toClusterIP(ends, check.NotBy(pods...), inside...)),
-				toClusterIP(many, exactlyBy(len(manySlices.pods), manySlices.pods[1:]...), inside...))...)
+var _ = ginkgo.Describe("a proxy that was cut off from the API server", func() {
+	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile, and what comes then", check.KeepsTimeline(), check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			gap(ctx, net, "the connection is back",
+				func(node string) { check.Must(net.OwnNodes().Interfere(ctx, node, candidate.Disconnect)) },
+				func(node string) { check.Must(net.OwnNodes().Interfere(ctx, node, candidate.Reconnect)) })
 		})
 })
 

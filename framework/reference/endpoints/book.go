@@ -46,6 +46,7 @@ type book struct {
 	sliceFamilies  rule.Rule[func(*corev1.Service) []corev1.IPFamily]
 	addressFits    rule.Rule[func(svc *corev1.Service, family corev1.IPFamily, a netip.Addr) bool]
 	sliceCapacity  rule.Rule[func() int]
+	endpointZone   rule.Rule[func(t *task, pod *corev1.Pod) string]
 	conditions     []rule.Rule[conditioning]
 	portFields     []rule.Rule[porting]
 	numberedTarget rule.Rule[numbering]
@@ -88,6 +89,7 @@ func newBook() *book {
 		sliceFamilies:  sliceFamilies,
 		addressFits:    addressFits,
 		sliceCapacity:  sliceCapacity,
+		endpointZone:   endpointZone,
 		conditions:     []rule.Rule[conditioning]{servingCondition, terminatingCondition, readyCondition, publishedReady},
 		portFields:     []rule.Rule[porting]{portNamed, appProtocolCopied},
 		numberedTarget: numberedTarget,

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
 )
@@ -103,6 +104,20 @@ var changeFaults = []wrong{
 						return lags
 					})
 				}
+			}
+		})
+	}},
+	{fault.SliceZoneOfFirst, func(b *book) {
+		b.endpointZone.Wrap(func(right func(*task, *corev1.Pod) string) func(*task, *corev1.Pod) string {
+			return func(t *task, pod *corev1.Pod) string {
+				for _, slice := range t.Existing {
+					for _, e := range slice.Endpoints {
+						if e.TargetRef != nil && e.TargetRef.UID == pod.UID {
+							return ptr.Deref(e.Zone, "")
+						}
+					}
+				}
+				return right(t, pod)
 			}
 		})
 	}},

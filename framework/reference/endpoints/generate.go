@@ -93,8 +93,8 @@ func (t *task) endpoint(pod *corev1.Pod) discoveryv1.Endpoint {
 	}
 	if name := pod.Spec.NodeName; name != "" {
 		e.NodeName = &name
-		if node := t.Node(name); node != nil && node.Labels[corev1.LabelTopologyZone] != "" {
-			e.Zone = new(node.Labels[corev1.LabelTopologyZone])
+		if zone := t.endpointZone.Do(t, pod); zone != "" {
+			e.Zone = &zone
 		}
 	}
 	if host := hostname(t.Service, pod); host != "" {
@@ -103,8 +103,15 @@ func (t *task) endpoint(pod *corev1.Pod) discoveryv1.Endpoint {
 	return e
 }
 
-// Rules for the conditions of an endpoint.
+// Rules for the zone and the conditions of an endpoint.
 var (
+	endpointZone = rule.New("endpoints-zone-of-node", func(t *task, pod *corev1.Pod) string {
+		if node := t.Node(pod.Spec.NodeName); node != nil {
+			return node.Labels[corev1.LabelTopologyZone]
+		}
+		return ""
+	}, spec.ProxySliceZoneFollowed)
+
 	servingCondition = rule.New("endpoints-serving-as-pod-is-ready", func(_ *corev1.Service, pod *corev1.Pod, c *discoveryv1.EndpointConditions) {
 		c.Serving = new(isReady(pod))
 	}, spec.ProxySliceConditions)

@@ -95,5 +95,6 @@ var (
 	TargetPortNameLent         = New("target-port-name-lent", "a pod that lacks a named port is taken to have that of another pod", spec.ProxyTargetPortNameLacking)
 	EndpointsObjectLags        = New("endpoints-object-lags", "an Endpoints object stays as it is when a pod that was ready before is ready again", spec.ProxyEndpointsSettle)
 	SliceEditsKept             = New("slice-edits-kept", "a generated EndpointSlice that somebody changes or deletes stays so until a pod or the Service changes", spec.ProxySlicesRestored)
+	SliceZoneOfFirst           = New("slice-zone-of-first", "an endpoint keeps the zone that its Node had when the pod became an endpoint", spec.ProxySliceZoneFollowed)
 	EndpointsTruncatedSilently = NewSlow("endpoints-truncated-silently", "an Endpoints object of more than 1000 addresses is cut and does not say so", spec.ProxyEndpointsObjectTruncated)
 )

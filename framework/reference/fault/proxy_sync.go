@@ -38,4 +38,16 @@ var (
 		spec.ProxyProgrammingDurationMetric)
 	StartedProxyKeepsGone = New("started-proxy-keeps-gone", "A proxy that starts again goes on to serve what went while it did not run.",
 		spec.ProxyGapFollowed)
+	ReconnectedKeepsGone = New("reconnected-proxy-keeps-gone", "A proxy goes on to serve what went while it was cut off from the API server.",
+		spec.ProxyGapFollowed)
+	ReconnectedDeaf = New("reconnected-proxy-deaf", "A proxy that was cut off from the API server follows nothing any more.",
+		spec.ProxyGapFollowed)
+	NeighboursFlushed = New("neighbours-flushed", "A proxy removes the rules of other programs when it writes its own.",
+		spec.ProxyNeighboursUntouched)
+	NeighboursDisturb = New("neighbours-disturb", "A proxy writes nothing any more once another program has rules in the packet filter.",
+		spec.ProxyNeighboursUntouched)
+	RemovalsLinger = New("removals-linger", "What goes is served for another 15 seconds, by a part of the new connections.",
+		spec.ProxyChangeLatency)
+	ZoneChangeMissed = New("zone-change-missed", "A proxy does not follow the zone of its Node once it has started.",
+		spec.ProxyNodeZoneFollowed)
 )

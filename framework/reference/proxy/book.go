@@ -123,17 +123,19 @@ type book struct {
 	flowOutlives         rule.Rule[func() bool]
 
 	// How the proxy starts, and when it programs what.
-	verified      rule.Rule[func(config *candidate.ProxyConfiguration) bool]
-	configured    rule.Rule[func(n *Node, config *candidate.ProxyConfiguration)]
-	minSyncPeriod rule.Rule[func(config *candidate.ProxyConfiguration) time.Duration]
-	rewritten     rule.Rule[func(n *Node, config *candidate.ProxyConfiguration)]
-	started       rule.Rule[func(n *Node)]
-	stopped       rule.Rule[func(n *Node)]
-	changeDue     rule.Rule[timing]
-	periodDue     rule.Rule[timing]
-	sharedDue     rule.Rule[timing]
-	synced        rule.Rule[func(n *Node, now time.Time, current *Objects)]
-	writes        []rule.Rule[writing]
+	verified       rule.Rule[func(config *candidate.ProxyConfiguration) bool]
+	configured     rule.Rule[func(n *Node, config *candidate.ProxyConfiguration)]
+	minSyncPeriod  rule.Rule[func(config *candidate.ProxyConfiguration) time.Duration]
+	rewritten      rule.Rule[func(n *Node, config *candidate.ProxyConfiguration)]
+	started        rule.Rule[func(n *Node)]
+	stopped        rule.Rule[func(n *Node)]
+	reconnected    rule.Rule[func(n *Node)]
+	neighboursKept rule.Rule[func(n *Node)]
+	changeDue      rule.Rule[timing]
+	periodDue      rule.Rule[timing]
+	sharedDue      rule.Rule[timing]
+	synced         rule.Rule[func(n *Node, now time.Time, current *Objects)]
+	writes         []rule.Rule[writing]
 
 	// What the proxy tells of itself and of Services.
 	countsForHealth rule.Rule[func(n *Node, e *Endpoint) bool]
@@ -209,17 +211,19 @@ func newBook() *book {
 		flowKept:             flowKept,
 		flowOutlives:         flowOutlives,
 
-		verified:      verified,
-		configured:    configured,
-		minSyncPeriod: minSyncPeriod,
-		rewritten:     rewritten,
-		started:       started,
-		stopped:       stopped,
-		changeDue:     changeDue,
-		periodDue:     periodDue,
-		sharedDue:     sharedDue,
-		synced:        synced,
-		writes:        []rule.Rule[writing]{servicesWritten, flushRepaired, dropRepaired, virtualServersCleared, realServersRepaired},
+		verified:       verified,
+		configured:     configured,
+		minSyncPeriod:  minSyncPeriod,
+		rewritten:      rewritten,
+		started:        started,
+		stopped:        stopped,
+		reconnected:    reconnected,
+		neighboursKept: neighboursKept,
+		changeDue:      changeDue,
+		periodDue:      periodDue,
+		sharedDue:      sharedDue,
+		synced:         synced,
+		writes:         []rule.Rule[writing]{servicesWritten, flushRepaired, dropRepaired, virtualServersCleared, realServersRepaired},
 
 		countsForHealth: countsForHealth,
 		healthCode:      healthCode,

@@ -87,6 +87,60 @@ var startFaults = []wrong{
 			}
 		})
 	}},
+	{fault.ReconnectedKeepsGone, func(b *book) {
+		before := map[*Node]*Objects{} // what was programmed when the connection came back
+		b.reconnected.Replace(func(n *Node) { before[n] = n.programmed })
+		rule.Find(b.writes, servicesWritten.Name).Wrap(func(right writing) writing {
+			return func(n *Node, earlier, current *Objects) {
+				right(n, earlier, current)
+				if was := before[n]; was != nil {
+					n.programmed = current.withGone(was)
+				}
+			}
+		})
+	}},
+	{fault.ReconnectedDeaf, func(b *book) { // its watch has ended, and it does not notice
+		b.reconnected.Replace(func(n *Node) { n.cutOff = true })
+	}},
+	{fault.NeighboursFlushed, func(b *book) { b.neighboursKept.Replace(func(n *Node) { n.neighbours = false }) }},
+	{fault.NeighboursDisturb, func(b *book) {
+		b.changeDue.Wrap(func(right timing) timing {
+			return func(n *Node, current *Objects, since time.Duration) bool {
+				return !n.neighbours && right(n, current, since)
+			}
+		})
+		b.periodDue.Wrap(func(right timing) timing {
+			return func(n *Node, current *Objects, since time.Duration) bool {
+				return !n.neighbours && right(n, current, since)
+			}
+		})
+	}},
+	{fault.RemovalsLinger, func(b *book) {
+		type change struct {
+			last, before *Objects
+			until        time.Time
+		}
+		changes := map[*Node]*change{}
+		b.synced.Wrap(func(right func(*Node, time.Time, *Objects)) func(*Node, time.Time, *Objects) {
+			return func(n *Node, now time.Time, current *Objects) {
+				right(n, now, current)
+				if n.Own {
+					return
+				}
+				c := changes[n]
+				if c == nil {
+					c = &change{last: current}
+					changes[n] = c
+				}
+				if c.last != current {
+					c.before, c.last, c.until = c.last, current, now.Add(15*time.Second)
+				}
+				if now.Before(c.until) {
+					n.programmed = current.withGone(c.before)
+				}
+			}
+		})
+	}},
 	{fault.StopFlushes, func(b *book) {
 		b.stopped.Wrap(func(right func(*Node)) func(*Node) {
 			return func(n *Node) {

@@ -35,6 +35,7 @@ type Node struct {
 	twins           bool      // of all virtual servers
 	pending         time.Time // since when there is a change that could not be programmed
 	cutOff          bool
+	neighbours      bool // rules of another program are there
 	realServers     realServers
 
 	affinity map[affinityKey]*affinityEntry

@@ -1,6 +1,7 @@
 package proxy
 
 import (
+	"slices"
 	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -56,6 +57,12 @@ var (
 		n.running, n.starts, n.lastSync = true, n.starts+1, time.Time{}
 	}, spec.ProxyRestartKeepsTraffic)
 
+	// What has been missed is followed.
+	reconnected = rule.New("proxy-reconnected-follows", func(*Node) {}, spec.ProxyGapFollowed)
+
+	// Rules of other programs are none of the proxy's business.
+	neighboursKept = rule.New("proxy-neighbours-kept", func(*Node) {}, spec.ProxyNeighboursUntouched)
+
 	stopped = rule.New("proxy-end-keeps-rules", func(n *Node) { n.running = false }, spec.ProxyRestartKeepsTraffic)
 )
 
@@ -88,9 +95,19 @@ func (n *Node) Interfere(what candidate.Interference) {
 		n.realServers = addedRealServer
 	case candidate.AddVirtualServer:
 		n.twins = true
-	case candidate.CutOff:
+	case candidate.CutOff, candidate.Disconnect:
 		n.cutOff = true
+	case candidate.Reconnect:
+		n.cutOff = false
+		n.reconnected.Do(n)
+	case candidate.AddNeighbours:
+		n.neighbours = true
 	}
+}
+
+// Refuses reports whether rules of another program on the node refuse connections to the port (candidate.AddNeighbours).
+func (n *Node) Refuses(port int) bool {
+	return n.neighbours && slices.Contains(candidate.NeighbourPorts[:], port)
 }
 
 // Advance brings the proxy to a time.
@@ -164,6 +181,7 @@ func program(n *Node, now time.Time, current *Objects) {
 	for i := range n.writes {
 		n.writes[i].Do(n, earlier, current)
 	}
+	n.neighboursKept.Do(n)
 	n.lastSync, n.syncs = now, n.syncs+1
 }
 

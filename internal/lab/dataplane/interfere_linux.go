@@ -20,6 +20,13 @@ func (d *dataPlane) Interfere(ctx context.Context, name string, what candidate.I
 	switch what {
 	case candidate.CutOff:
 		return n.network.CutOff()
+	case candidate.Disconnect:
+		return n.network.Disconnect()
+	case candidate.Reconnect:
+		n.network.Reconnect()
+		return nil
+	case candidate.AddNeighbours:
+		script = addNeighboursScript
 	case candidate.FlushRules:
 		script = flushScript
 	case candidate.DropRules:
@@ -72,6 +79,32 @@ const blockRulesScript = `for family in ip ip6; do
 	printf '%s\n' "add table $family kube-proxy" "delete table $family kube-proxy" "add table $family kube-proxy" \
 		"add chain $family kube-proxy nat-prerouting { type filter hook prerouting priority 0; }" | nft -f - || exit
 done`
+
+// addNeighboursScript fills every packet filter that there is with what other programs have there. Whatever one of them cannot hold is left out, but
+// each refuses both ports.
+var addNeighboursScript = fmt.Sprintf(`done=
+if command -v nft >/dev/null; then
+	for flowtable in 'flowtable fast { hook ingress priority filter; devices = { lo }; }' ''; do printf '%%s\n' 'table inet neighbour {' \
+		'comment "of another program"' \
+		'set refused { type inet_service; flags interval; elements = { %[1]d comment "an element" } }' \
+		'map elsewhere { type ipv4_addr : verdict; elements = { 192.0.2.7 : drop } }' \
+		"$flowtable" \
+		'counter seen { comment "a counter" }' \
+		'chain input { type filter hook input priority -5; policy accept; tcp dport @refused counter name seen reject with tcp reset comment "a set"; tcp dport %[2]d reject with tcp reset comment "a rule"; ip saddr vmap @elsewhere; }' \
+		'}' | nft -f - && done=yes && break; done # not every kernel has flowtables
+	test -n "$done" || exit
+fi
+if command -v iptables-restore >/dev/null; then
+	for program in iptables ip6tables; do
+		command -v $program-restore >/dev/null || continue
+		printf '%%s\n' '*filter' ':NEIGHBOUR - [0:0]' '-I INPUT -m comment --comment "of another program" -j NEIGHBOUR' \
+			'-A NEIGHBOUR -p tcp -m tcp --dport %[1]d -j REJECT --reject-with tcp-reset' '-A NEIGHBOUR -p tcp -m tcp --dport %[2]d -j REJECT --reject-with tcp-reset' COMMIT \
+			'*nat' ':NEIGHBOUR - [0:0]' '-A NEIGHBOUR -m comment --comment "KUBE-SVC is none of it" -j RETURN' '-A PREROUTING -j NEIGHBOUR' COMMIT | $program-restore -w --noflush || exit
+	done
+	done=yes
+fi
+if command -v ipset >/dev/null; then ipset create neighbour hash:ip,port -exist && ipset add neighbour 192.0.2.7,tcp:80 -exist; fi
+test -n "$done" || { echo "there is neither nft nor iptables"; exit 1; }`, candidate.NeighbourPorts[0], candidate.NeighbourPorts[1])
 
 // The lines of "ipvsadm -Sn" are "-A -t 10.96.0.1:443 -s rr" for a virtual server. They are "-a -t 10.96.0.1:443 -r
 // 10.244.1.2:6443 -m -w 1" for a real one. The proxy goes on meanwhile: what is listed may have gone or be back, or be

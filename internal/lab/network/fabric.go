@@ -14,6 +14,7 @@ import (
 
 	"github.com/vishvananda/netlink"
 	"github.com/vishvananda/netns"
+	"golang.org/x/sys/unix"
 )
 
 // The address plan. Nothing of it leaves the namespaces.
@@ -330,17 +331,56 @@ func (n *Node) CutOff() error {
 	return errors.Join(errs...)
 }
 
+// Disconnect is CutOff, and breaks the connections of the node to the namespace of this process.
+func (n *Node) Disconnect() error {
+	if err := n.CutOff(); err != nil {
+		return err
+	}
+	return n.Do(func() error {
+		for i, family := range []uint8{unix.AF_INET, unix.AF_INET6} {
+			to := net.IP(hostAddress(i, rootHosts, 1).Addr().AsSlice())
+			sockets, err := netlink.SocketDiagTCP(family)
+			if err != nil {
+				return fmt.Errorf("list connections: %w", err)
+			}
+			for _, s := range sockets {
+				if !s.ID.Destination.Equal(to) {
+					continue
+				}
+				here, there := &net.TCPAddr{IP: s.ID.Source, Port: int(s.ID.SourcePort)}, &net.TCPAddr{IP: s.ID.Destination, Port: int(s.ID.DestinationPort)}
+				if err := netlink.SocketDestroy(here, there); err != nil && !errors.Is(err, unix.ENOENT) { // it has ended
+					return fmt.Errorf("break the connection of %s to %s: %w", here, there, err)
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// Reconnect ends what CutOff and Disconnect have begun.
+func (n *Node) Reconnect() {
+	n.fabric.mu.Lock()
+	defer n.fabric.mu.Unlock()
+	n.reconnect()
+}
+
+func (n *Node) reconnect() {
+	if !n.cutOff {
+		return
+	}
+	n.cutOff = false
+	for _, a := range n.Addresses {
+		n.fabric.root.unroute(netip.PrefixFrom(a, a.BitLen()))
+	}
+}
+
 // Remove removes the node; its pods must be gone. Processes inside of it must have ended.
 func (n *Node) Remove() {
 	f := n.fabric
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	delete(f.nodes, n.index)
-	if n.cutOff {
-		for _, a := range n.Addresses {
-			f.root.unroute(netip.PrefixFrom(a, a.BitLen()))
-		}
-	}
+	n.reconnect()
 	for _, r := range n.PodRanges {
 		f.root.unroute(r)
 		for _, other := range f.nodes {
