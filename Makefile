@@ -13,7 +13,7 @@ conformance: build
 ## build: build the program, bin/conformance
 # Without cgo the program is static, as pods need it. It carries the agent alone for this machine's processors.
 build:
-	CGO_ENABLED=0 hack/agent.sh $$(go env GOARCH) -- go build -o $(BIN) ./cmd/conformance
+	@CGO_ENABLED=0 hack/agent.sh $$(go env GOARCH) -- go build -o $(BIN) ./cmd/conformance
 
 ## test: run unit tests, and all suites on the reference
 test: build
