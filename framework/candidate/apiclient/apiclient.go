@@ -110,7 +110,11 @@ func Scheme() *runtime.Scheme { return codec().scheme }
 
 // New makes a client.
 func New(config *rest.Config) (Interface, error) {
-	client, err := rest.HTTPClientFor(config)
+	config = rest.CopyConfig(config)
+	if config.UserAgent == "" {
+		config.UserAgent = rest.DefaultKubernetesUserAgent()
+	}
+	client, err := rest.HTTPClientFor(config) // which sends the name of the user agent
 	if err != nil {
 		return nil, err
 	}
@@ -131,9 +135,6 @@ func NewFor(config *rest.Config, client *http.Client) (Interface, error) {
 		own.GroupVersion, own.APIPath, own.NegotiatedSerializer = &group.version, "/apis", codec().objects
 		if group.version.Group == "" {
 			own.APIPath = "/api"
-		}
-		if own.UserAgent == "" {
-			own.UserAgent = rest.DefaultKubernetesUserAgent()
 		}
 		made, err := rest.RESTClientForConfigAndClient(own, client)
 		if err != nil {
