@@ -13,7 +13,7 @@ conformance: build
 ## build: build the program, bin/conformance
 # Without cgo the program is static, as pods need it. It carries the agent alone for this machine's processors.
 build:
-	CGO_ENABLED=0 hack/agent.sh $$(go env GOARCH) -- go build -o $(BIN) ./cmd/conformance
+	@CGO_ENABLED=0 hack/agent.sh $$(go env GOARCH) -- go build -o $(BIN) ./cmd/conformance
 
 ## test: run unit tests, and all suites on the reference
 test: build
@@ -98,9 +98,9 @@ verify: build
 	go test ./framework/spec
 	$(BIN) verify docs/specification.md
 
-## generate: write ID constants, check names and docs/specification.md
+## generate: write ID constants, structure.yaml, check names and docs/specification.md
 generate:
-	go generate ./framework/spec
+	go generate ./framework/spec ./framework/reference/apiserver
 	$(MAKE) build
 	$(BIN) verify --write docs/specification.md
 

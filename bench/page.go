@@ -76,7 +76,8 @@ var pageTemplate = template.Must(template.New("performance").Funcs(template.Func
 
 This page has the figures of this release. [bench](../bench) measured them and wrote this page. Each
 figure is a median, with the smallest and the largest value where there was more than one run.
-Processor time is that of the whole machine, so it counts containers too.
+Processor time is that of the whole machine, so it counts containers too. That of a build is its
+own.
 {{range .}}
 ## {{.Machine}}
 {{with .Runs}}
@@ -94,8 +95,8 @@ The commands:
 | {{what .}} | ` + "`{{.Command}}`" + ` | {{or .Commit}} |
 {{- end}}
 
-Memory is the largest resident set of one process of the program. The last column says whether
-something else kept the processors busy when the first run began.
+Memory is the largest resident set of one process. The last column says whether something else kept
+the processors busy when the first run began.
 {{with consistent .}}
 ### Time to consistency
 

@@ -24,16 +24,28 @@ type Case struct {
 	Args []string
 	// Judged says that it writes a report.
 	Judged bool
+	// Build says that it builds the program: Args are those of make. Nothing is compiled before, and the modules are there.
+	Build bool
 }
 
 // cases are in the order of docs/performance.md. Those that need Docker fail without it; name the others.
 var cases = []Case{
-	{"reference", "all suites on the reference", []string{"run"}, true},
-	{"lab-control-plane", "allocation and apischema on kube-apiserver", []string{"run", "--tier", "lab", "--suite", "allocation,apischema"}, true},
-	{"lab-iptables", "proxy on kube-proxy, iptables", []string{"run", "--tier", "lab", "--suite", "proxy"}, true},
-	{"lab-nftables", "proxy on kube-proxy, nftables", []string{"run", "--tier", "lab", "--suite", "proxy", "--proxy-mode", "nftables"}, true},
-	{"kind", "all suites on a new kind cluster (/24, iptables), with making and deleting it", []string{"run", "--tier", "kind", "--service-cidr", "10.96.0.0/24"}, true},
-	{"selftest", "self-test: all suites for each fault, with ablations", []string{"selftest"}, false},
+	{Name: "build", What: "build of the program, with nothing compiled before", Args: []string{"build"}, Build: true},
+	{Name: "reference", What: "all suites on the reference", Args: []string{"run"}, Judged: true},
+	{Name: "lab-control-plane", What: "allocation and apischema on kube-apiserver", Args: []string{"run", "--tier", "lab", "--suite", "allocation,apischema"}, Judged: true},
+	{Name: "lab-iptables", What: "proxy on kube-proxy, iptables", Args: []string{"run", "--tier", "lab", "--suite", "proxy"}, Judged: true},
+	{Name: "lab-nftables", What: "proxy on kube-proxy, nftables", Args: []string{"run", "--tier", "lab", "--suite", "proxy", "--proxy-mode", "nftables"}, Judged: true},
+	{Name: "kind", What: "all suites on a new kind cluster (/24, iptables), with making and deleting it", Args: []string{"run", "--tier", "kind", "--service-cidr", "10.96.0.0/24"}, Judged: true},
+	{Name: "selftest", What: "self-test: all suites for each fault, with ablations", Args: []string{"selftest"}},
+}
+
+// command is what people type.
+func (c *Case) command() string {
+	program := "conformance"
+	if c.Build {
+		program = "make"
+	}
+	return strings.Join(append([]string{program}, c.Args...), " ")
 }
 
 func find(name string) *Case {
@@ -54,7 +66,7 @@ func place(name string) int {
 // measureRuns runs the named cases, or else those that need no Docker and take seconds to minutes, and writes what they took after each.
 func measureRuns(bin string, count int, named []string, out io.Writer) error {
 	if len(named) == 0 {
-		named = []string{"reference", "lab-control-plane", "lab-iptables", "lab-nftables"}
+		named = []string{"build", "reference", "lab-control-plane", "lab-iptables", "lab-nftables"}
 	}
 	bin, err := filepath.Abs(bin)
 	if err != nil {
@@ -83,9 +95,20 @@ func measureRuns(bin string, count int, named []string, out io.Writer) error {
 	return nil
 }
 
+// buildIn is a call of make with an empty build cache in a folder, where the program goes, too.
+func buildIn(dir string, args []string) (*exec.Cmd, error) {
+	cache, err := os.MkdirTemp(dir, "cache-")
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("make", append(args, "BIN="+filepath.Join(cache, "conformance"))...)
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), "GOCACHE="+cache)
+	return cmd, nil
+}
+
 // measure runs the case so often.
 func (c *Case) measure(bin string, count int, out io.Writer) (*Measurement, error) {
-	m := &Measurement{Name: c.Name, Command: strings.Join(append([]string{"conformance"}, c.Args...), " "), Date: time.Now().UTC().Truncate(time.Second), N: count, Busy: busy()}
+	m := &Measurement{Name: c.Name, Command: c.command(), Date: time.Now().UTC().Truncate(time.Second), N: count, Busy: busy()}
 	dir, err := os.MkdirTemp("", "bench-")
 	if err != nil {
 		return nil, err
@@ -97,9 +120,16 @@ func (c *Case) measure(bin string, count int, out io.Writer) (*Measurement, erro
 		if c.Judged {
 			args = append(args, "--report-dir", dir)
 		}
-		args = append(args, strings.Fields(os.Getenv("BENCH_FLAGS"))...) // such as --node-image, which is a machine's
+		if !c.Build {
+			args = append(args, strings.Fields(os.Getenv("BENCH_FLAGS"))...) // such as --node-image, which is a machine's
+		}
 		cmd := exec.Command(bin, args...)
 		cmd.Dir = dir
+		if c.Build {
+			if cmd, err = buildIn(dir, args); err != nil {
+				return nil, err
+			}
+		}
 		log, err := os.Create(filepath.Join(dir, "said"))
 		if err != nil {
 			return nil, err
@@ -113,7 +143,11 @@ func (c *Case) measure(bin string, count int, out io.Writer) (*Measurement, erro
 			said, _ := os.ReadFile(filepath.Join(dir, "said"))
 			return nil, fmt.Errorf("%w\n%s", err, said)
 		}
-		wall, processor = append(wall, time.Since(begin).Seconds()), append(processor, processorTime()-worked)
+		wall, worked = append(wall, time.Since(begin).Seconds()), processorTime()-worked
+		if c.Build { // it starts no containers
+			worked = (cmd.ProcessState.UserTime() + cmd.ProcessState.SystemTime()).Seconds()
+		}
+		processor = append(processor, worked)
 		if usage, ok := cmd.ProcessState.SysUsage().(*syscall.Rusage); ok {
 			memory = append(memory, float64(usage.Maxrss)/1024)
 		}

@@ -9,13 +9,16 @@ mkdir -p "$out"
 out=$(cd "$out" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
+# For both programs, see hack/agent.sh.
+GOFLAGS="$(go env GOFLAGS) -trimpath"
+export GOFLAGS
 for platform in ${PLATFORMS:-linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64}; do
   os=${platform%/*} arch=${platform#*/}
   name=conformance_${version}_${os}_${arch}
   mkdir "$work/$name"
   program=conformance
   if [ "$os" = windows ]; then program=conformance.exe; fi
-  GOOS=$os GOARCH=$arch CGO_ENABLED=0 hack/agent.sh amd64 arm64 -- go build -buildvcs=true -trimpath -ldflags=-s -o "$work/$name/$program" ./cmd/conformance
+  GOOS=$os GOARCH=$arch CGO_ENABLED=0 hack/agent.sh amd64 arm64 -- go build -buildvcs=true -ldflags=-s -o "$work/$name/$program" ./cmd/conformance
   cp LICENSE README.md "$work/$name/"
   tar --create --directory "$work" --sort=name --mtime="@$epoch" --owner=0 --group=0 --numeric-owner --mode=go=rX,u=rwX "$name" | gzip -n >"$out/$name.tar.gz"
   echo "$name.tar.gz"

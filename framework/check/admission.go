@@ -70,7 +70,7 @@ func FindAdmission(ctx context.Context, c candidate.Candidate, traffic bool) (fo
 		}
 	}()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: "admission"}}}
-	if _, err := candidate.Create(ctx, cp.core.Namespaces(), ns); err != nil {
+	if _, err := candidate.Create(ctx, cp.client.CoreV1().Namespaces(), ns); err != nil {
 		return nil, nil, fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	found = &candidate.Admission{}

@@ -21,12 +21,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/util/retry"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -37,8 +36,7 @@ type ControlPlane struct {
 	lease     candidate.ControlPlane
 	config    *rest.Config
 	http      *http.Client
-	core      typedcorev1.CoreV1Interface
-	client    func() (*kubernetes.Clientset, error) // made when a check asks for it: clients of every API group cost more than a small check does
+	client    apiclient.Interface
 	base      string
 	agent     string
 	exclusive bool
@@ -71,10 +69,9 @@ func newControlPlane(lease candidate.ControlPlane, d *Declaration, cidr string, 
 		further: what.FurtherServiceCIDRs, random: seeded(d.Name + cidr),
 		journal: &journal{length: setup.Requests}, serial: &atomic.Int64{},
 	}
-	if cp.core, err = typedcorev1.NewForConfigAndClient(config, client); err != nil {
+	if cp.client, err = apiclient.NewFor(config, client); err != nil {
 		return nil, err
 	}
-	cp.client = sync.OnceValues(func() (*kubernetes.Clientset, error) { return kubernetes.NewForConfigAndClient(config, client) })
 	return cp, nil
 }
 
@@ -138,12 +135,7 @@ func (cp *ControlPlane) OfVersion(constraint string) bool {
 }
 
 // Client is a typed client for objects other than Services. Its requests are not part of the reproduction.
-func (cp *ControlPlane) Client() kubernetes.Interface {
-	ginkgo.GinkgoHelper()
-	client, err := cp.client()
-	Must(err)
-	return client
-}
+func (cp *ControlPlane) Client() apiclient.Interface { return cp.client }
 
 // Rand is a source of random numbers that depends on the run's seed and the check. It is not safe for concurrent use.
 func (cp *ControlPlane) Rand() *rand.Rand { return cp.random }
@@ -201,7 +193,7 @@ func (cp *ControlPlane) namespace(ctx context.Context) (string, error) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patiently(candidate.InsistTimeout))
 	defer cancel()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{candidate.RunLabel: setup.RunID}}}
-	if _, err := candidate.Create(ctx, cp.core.Namespaces(), ns); err != nil {
+	if _, err := candidate.Create(ctx, cp.client.CoreV1().Namespaces(), ns); err != nil {
 		return "", fmt.Errorf("create namespace %s: %w", name, err)
 	}
 	return name, nil
@@ -249,7 +241,7 @@ func (cp *ControlPlane) removeNamespace(ctx context.Context, ns string) error {
 		return err
 	}
 	zero := int64(0)
-	deleteErr := cp.core.Namespaces().Delete(ctx, ns, metav1.DeleteOptions{GracePeriodSeconds: &zero})
+	deleteErr := cp.client.CoreV1().Namespaces().Delete(ctx, ns, metav1.DeleteOptions{GracePeriodSeconds: &zero})
 	if deleteErr != nil && !apierrors.IsNotFound(deleteErr) && !apierrors.IsConflict(deleteErr) {
 		err = errors.Join(err, fmt.Errorf("delete namespace %s: %w", ns, deleteErr))
 	}
@@ -284,7 +276,7 @@ func (cp *ControlPlane) deleteServices(ctx context.Context, ns string) error {
 
 // deletePageOfServices returns how many Services it deleted.
 func (cp *ControlPlane) deletePageOfServices(ctx context.Context, ns string, page int) (int, error) {
-	result := cp.core.RESTClient().Delete().Namespace(ns).Resource("services").Param("limit", strconv.Itoa(page)).Do(ctx)
+	result := cp.client.CoreV1().RESTClient().Delete().Namespace(ns).Resource("services").Param("limit", strconv.Itoa(page)).Do(ctx)
 	if response, err := result.Raw(); err == nil && !bytes.Contains(response, []byte("finalizers")) {
 		var deleted struct{ Items []json.RawMessage } // they need not be decoded further
 		err := json.Unmarshal(response, &deleted)
@@ -301,7 +293,7 @@ func (cp *ControlPlane) deletePageOfServices(ctx context.Context, ns string, pag
 			held++
 		}
 		for candidate.FreeOfChecks(svc) {
-			_, err := cp.core.Services(ns).Update(ctx, svc, metav1.UpdateOptions{})
+			_, err := cp.client.CoreV1().Services(ns).Update(ctx, svc, metav1.UpdateOptions{})
 			if err == nil || apierrors.IsNotFound(err) {
 				break
 			}
@@ -309,7 +301,7 @@ func (cp *ControlPlane) deletePageOfServices(ctx context.Context, ns string, pag
 				return 0, err
 			}
 			// The controller of load balancers has changed it meanwhile.
-			if svc, err = cp.core.Services(ns).Get(ctx, svc.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
+			if svc, err = cp.client.CoreV1().Services(ns).Get(ctx, svc.Name, metav1.GetOptions{}); apierrors.IsNotFound(err) {
 				break
 			} else if err != nil {
 				return 0, err

@@ -12,10 +12,10 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	typedcorev1 "k8s.io/client-go/kubernetes/typed/core/v1"
 	"k8s.io/client-go/rest"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 )
 
 // answers is a server: it is given a request as "METHOD path" and returns a code, or 0 for no answer.
@@ -34,7 +34,7 @@ func (f answers) RoundTrip(r *http.Request) (*http.Response, error) {
 func TestCleaningLeavesNoNamespaceBecauseOfAnother(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the pauses take no time
 		asked := map[string]int{}
-		core, err := typedcorev1.NewForConfig(&rest.Config{Host: "http://server", QPS: -1, Transport: answers(func(request string) int {
+		client, err := apiclient.New(&rest.Config{Host: "http://server", QPS: -1, Transport: answers(func(request string) int {
 			asked[request]++
 			switch {
 			case request == "DELETE /api/v1/namespaces/late/services" && asked[request] < 3:
@@ -51,7 +51,7 @@ func TestCleaningLeavesNoNamespaceBecauseOfAnother(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cp := &ControlPlane{core: core, spaces: []string{"kept", "dead", "late", "good"}}
+		cp := &ControlPlane{client: client, spaces: []string{"kept", "dead", "late", "good"}}
 		err = cp.removeNamespaces(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "delete namespace kept") || !strings.Contains(err.Error(), "delete namespace dead") ||
 			strings.Contains(err.Error(), "late") || strings.Contains(err.Error(), "good") {
@@ -97,11 +97,11 @@ func TestCleaningDeletesServicesByPages(t *testing.T) {
 			w.Header().Set("Content-Type", "application/json")
 			_ = json.NewEncoder(w).Encode(list)
 		}))
-		core, err := typedcorev1.NewForConfig(&rest.Config{Host: server.URL, QPS: -1})
+		client, err := apiclient.New(&rest.Config{Host: server.URL, QPS: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = (&ControlPlane{core: core}).deleteServices(t.Context(), "own")
+		err = (&ControlPlane{client: client}).deleteServices(t.Context(), "own")
 		server.Close()
 		if (err != nil) != (want.atOnce == 0) || requests != want.requests || left != want.held {
 			t.Errorf("%s: %d requests left %d Services, want %d and %d: %v", name, requests, left, want.requests, want.held, err)

@@ -13,9 +13,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	typeddiscoveryv1 "k8s.io/client-go/kubernetes/typed/discovery/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -361,7 +361,7 @@ func (n *Network) DeleteSlice(ctx context.Context, s *discoveryv1.EndpointSlice)
 }
 
 // slicesOf are those of the namespace of a slice.
-func (n *Network) slicesOf(s *discoveryv1.EndpointSlice) typeddiscoveryv1.EndpointSliceInterface {
+func (n *Network) slicesOf(s *discoveryv1.EndpointSlice) apiclient.Collection[*discoveryv1.EndpointSlice, *discoveryv1.EndpointSliceList] {
 	ginkgo.GinkgoHelper()
 	return n.ControlPlane.Client().DiscoveryV1().EndpointSlices(s.Namespace)
 }

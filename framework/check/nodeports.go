@@ -78,7 +78,7 @@ func crowded() string {
 // NodePortsInUse are the node ports of all Services, of whomever, those of health checks among them.
 func (cp *ControlPlane) NodePortsInUse(ctx context.Context) map[int32]bool {
 	ginkgo.GinkgoHelper()
-	list, err := cp.core.Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	list, err := cp.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	Must(err)
 	used := map[int32]bool{}
 	for _, s := range list.Items {

@@ -48,7 +48,7 @@ func (cp *ControlPlane) AddressesInUse(ctx context.Context, cidr netip.Prefix) m
 // AddressOwners are the Services, of whomever, that have the addresses of a range, as "namespace/name".
 func (cp *ControlPlane) AddressOwners(ctx context.Context, cidr netip.Prefix) map[netip.Addr]string {
 	ginkgo.GinkgoHelper()
-	list, err := cp.core.Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	list, err := cp.client.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
 	Must(err)
 	owners := map[netip.Addr]string{}
 	for i := range list.Items {

@@ -167,7 +167,7 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		}
 	}
 	if err == nil && d.exclusive {
-		err = cp.tidy(ctx)
+		err = cp.removeStrays(ctx)
 	}
 	if err != nil {
 		Must(fmt.Errorf("control plane at %s: %w", lease.Access().URL, err))

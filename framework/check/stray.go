@@ -9,22 +9,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	networkingclient "k8s.io/client-go/kubernetes/typed/networking/v1"
 )
-
-// tidy removes strays from a range that the check has for itself.
-func (cp *ControlPlane) tidy(ctx context.Context) error {
-	client, err := cp.client()
-	if err != nil {
-		return err
-	}
-	return cp.removeStrays(ctx, client.NetworkingV1().IPAddresses())
-}
 
 // removeStrays removes IPAddress objects that stand for Services of earlier checks, which are gone. The repair of kube-apiserver makes one now and then, and it
 // stays for minutes: that is for a check of spec.AllocFreedStaysFree to find. In a small range it would take an address from this check, which would accuse something
-// else. Objects of others stay: those whose parent is in a namespace that the suite did not make.
-func (cp *ControlPlane) removeStrays(ctx context.Context, addresses networkingclient.IPAddressInterface) error {
+// else. Objects of others stay: those whose parent is in a namespace that the suite did not make. It is for a range that the check has for itself.
+func (cp *ControlPlane) removeStrays(ctx context.Context) error {
+	addresses := cp.client.NetworkingV1().IPAddresses()
 	list, err := addresses.List(ctx, metav1.ListOptions{})
 	if apierrors.IsNotFound(err) { // an API server that shows none
 		return nil
@@ -39,7 +30,7 @@ func (cp *ControlPlane) removeStrays(ctx context.Context, addresses networkingcl
 		if !ours {
 			continue
 		}
-		if _, err := cp.core.Services(parent.Namespace).Get(ctx, parent.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+		if _, err := cp.client.CoreV1().Services(parent.Namespace).Get(ctx, parent.Name, metav1.GetOptions{}); !apierrors.IsNotFound(err) {
 			continue // it is there; or what hinders the request will hinder the check, too
 		}
 		err := addresses.Delete(ctx, object.Name, metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &object.UID}})

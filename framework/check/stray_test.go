@@ -9,6 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+
+	"github.com/service-conformance/conformance/framework/candidate/apiclient/fromclientset"
 )
 
 // TestOnlyAddressesOfChecksWhoseServicesAreGoneAreRemoved demands that nothing of others goes, and nothing that is in use.
@@ -28,8 +30,8 @@ func TestOnlyAddressesOfChecksWhoseServicesAreGoneAreRemoved(t *testing.T) {
 		address("10.96.0.5", "gateways", "conformance-a-1", "gone"),
 		address("10.96.0.6", "", "", ""),
 	)
-	cp := &ControlPlane{core: client.CoreV1()}
-	if err := cp.removeStrays(t.Context(), client.NetworkingV1().IPAddresses()); err != nil {
+	cp := &ControlPlane{client: fromclientset.Of(client)}
+	if err := cp.removeStrays(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	list, err := client.NetworkingV1().IPAddresses().List(t.Context(), metav1.ListOptions{})

@@ -11,22 +11,22 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 )
 
 // NoRunLasts is the age from which a namespace of a run is taken for one that a killed run has left.
 const NoRunLasts = 24 * time.Hour
 
 // Connect reads the kubeconfig, or the service account of the pod without one, and asks the server nothing.
-func Connect(kubeconfig string) (kubernetes.Interface, error) {
+func Connect(kubeconfig string) (apiclient.Interface, error) {
 	config, err := load(kubeconfig)
 	if err != nil {
 		return nil, err
 	}
 	config.QPS, config.UserAgent = -1, "conformance"
-	client, err := kubernetes.NewForConfig(config)
+	client, err := apiclient.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source(kubeconfig), err)
 	}
@@ -36,7 +36,7 @@ func Connect(kubeconfig string) (kubernetes.Interface, error) {
 // Cleanup removes what killed runs have left in the cluster. It removes every older namespace with their label, and all
 // that is in it. It waits until the namespaces are gone, or the context ends, and returns the names of those that are;
 // the error names the others. A run that goes on at the same time loses what it works with, unless it is younger.
-func Cleanup(ctx context.Context, client kubernetes.Interface, older time.Duration) (removed []string, err error) {
+func Cleanup(ctx context.Context, client apiclient.Interface, older time.Duration) (removed []string, err error) {
 	left, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: candidate.RunLabel})
 	if err != nil {
 		return nil, fmt.Errorf("list the namespaces of runs: %w", err)
@@ -61,7 +61,7 @@ func Cleanup(ctx context.Context, client kubernetes.Interface, older time.Durati
 }
 
 // RemoveRun deletes the namespaces of a run that could not clean up after itself, and does not wait until they are gone. The error names those that it could not delete.
-func RemoveRun(ctx context.Context, client kubernetes.Interface, id string) error {
+func RemoveRun(ctx context.Context, client apiclient.Interface, id string) error {
 	left, err := client.CoreV1().Namespaces().List(ctx, metav1.ListOptions{LabelSelector: candidate.RunLabel + "=" + id})
 	if err != nil {
 		return fmt.Errorf("list the namespaces of the run: %w", err)
@@ -85,7 +85,7 @@ func RemoveRun(ctx context.Context, client kubernetes.Interface, id string) erro
 
 // removeNamespace deletes the namespace, waits until it is gone, and keeps ns as it was last seen. Its pods go at once, however long their grace period is, and
 // Services lose what finalizers checks gave them.
-func removeNamespace(ctx context.Context, client kubernetes.Interface, ns *corev1.Namespace) error {
+func removeNamespace(ctx context.Context, client apiclient.Interface, ns *corev1.Namespace) error {
 	if err := client.CoreV1().Namespaces().Delete(ctx, ns.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete it: %w", err)
 	}
@@ -121,7 +121,7 @@ func hindrances(ns *corev1.Namespace) string {
 }
 
 // emptyNamespace removes what would keep a namespace from going.
-func emptyNamespace(ctx context.Context, client kubernetes.Interface, name string) error {
+func emptyNamespace(ctx context.Context, client apiclient.Interface, name string) error {
 	zero := int64(0)
 	err := client.CoreV1().Pods(name).DeleteCollection(ctx, metav1.DeleteOptions{GracePeriodSeconds: &zero}, metav1.ListOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -140,7 +140,7 @@ func emptyNamespace(ctx context.Context, client kubernetes.Interface, name strin
 }
 
 // releaseService takes the finalizers of a Service away that a check has set which is gone.
-func releaseService(ctx context.Context, client kubernetes.Interface, s *corev1.Service) error {
+func releaseService(ctx context.Context, client apiclient.Interface, s *corev1.Service) error {
 	if !candidate.FreeOfChecks(s) {
 		return nil
 	}

@@ -14,6 +14,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient/fromclientset"
 )
 
 // TestCleanupTakesOldNamespacesOfRunsOnly demands that neither what is not of a run nor what a run may still use is removed.
@@ -25,7 +26,7 @@ func TestCleanupTakesOldNamespacesOfRunsOnly(t *testing.T) {
 	for older, want := range map[time.Duration][]string{NoRunLasts: {"old"}, 0: {"old", "young"}} {
 		held := &corev1.Service{ObjectMeta: metav1.ObjectMeta{Namespace: "old", Name: "held", Finalizers: []string{"example.com/held", candidate.BalancerCleanup}}}
 		client := fake.NewClientset(held, namespace("old", 25*time.Hour, ofRun), namespace("young", time.Minute, ofRun), namespace("foreign", 240*time.Hour, nil))
-		removed, err := Cleanup(t.Context(), client, older)
+		removed, err := Cleanup(t.Context(), fromclientset.Of(client), older)
 		slices.Sort(removed)
 		if err != nil || !slices.Equal(removed, want) {
 			t.Errorf("older than %s: removed %v, error %v, want %v", older, removed, err, want)
@@ -54,7 +55,7 @@ func TestCleanupSaysWhatIsLeft(t *testing.T) {
 	})
 	over, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the time is over"))
-	removed, err := Cleanup(over, client, 0)
+	removed, err := Cleanup(over, fromclientset.Of(client), 0)
 	if !slices.Equal(removed, []string{"gone"}) {
 		t.Errorf("removed %v", removed)
 	}

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"encoding/json"
 	"errors"
 	"fmt"
 	mathrand "math/rand/v2"
@@ -17,12 +18,13 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
+	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -66,7 +68,7 @@ type Servers interface {
 type Cluster struct {
 	options     Options
 	access      candidate.Access
-	client      kubernetes.Interface
+	client      apiclient.Interface
 	cidrs       []netip.Prefix
 	nodePorts   spec.PortRange
 	nodes       []candidate.Node // that are ready and schedulable
@@ -95,11 +97,11 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		return nil, err
 	}
 	config.Timeout = reachTimeout
-	client, err := kubernetes.NewForConfig(config)
+	client, err := apiclient.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", source(o.Kubeconfig), err)
 	}
-	version, err := client.Discovery().ServerVersion()
+	server, err := versionOf(ctx, client)
 	if err != nil {
 		return nil, fmt.Errorf("no Kubernetes API server answers at %s (%s): %w", config.Host, source(o.Kubeconfig), err)
 	}
@@ -114,7 +116,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	c.hostPort.Store(int64(mathrand.IntN(hostPorts))) // another run may be at work on the same nodes
 	c.external.Among(o.Shard)
 	c.description = candidate.Description{
-		Implementation: "kubernetes", Version: version.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Admission: &candidate.Admission{}, Patience: patience, Components: map[string]string{"go": version.GoVersion},
+		Implementation: "kubernetes", Version: server.GitVersion, Tier: cmp.Or(o.Tier, "cluster"), Careful: !o.AllowDisruptive, Admission: &candidate.Admission{}, Patience: patience, Components: map[string]string{"go": server.GoVersion},
 	}
 	if err := c.discoverRanges(ctx, client); err != nil {
 		return nil, err
@@ -130,7 +132,7 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 	c.describeOwn()
 	unhurried := rest.CopyConfig(config)
 	unhurried.Timeout, unhurried.QPS, unhurried.UserAgent = 0, -1, "conformance"
-	if c.client, err = kubernetes.NewForConfig(unhurried); err != nil {
+	if c.client, err = apiclient.New(unhurried); err != nil {
 		return nil, fmt.Errorf("%s: %w", source(o.Kubeconfig), err)
 	}
 	if o.Disposable {
@@ -144,6 +146,18 @@ func Open(ctx context.Context, o Options) (*Cluster, error) {
 		}
 	}
 	return c, nil
+}
+
+// versionOf asks the API server for its version.
+func versionOf(ctx context.Context, client apiclient.Interface) (told version.Info, err error) {
+	response, err := client.CoreV1().RESTClient().Get().AbsPath("/version").Do(ctx).Raw()
+	if err != nil {
+		return told, err
+	}
+	if err := json.Unmarshal(response, &told); err != nil {
+		return told, fmt.Errorf("read its version: %w", err)
+	}
+	return told, nil
 }
 
 // discoverDataPlane finds the nodes, and what can be seen of the service proxy.

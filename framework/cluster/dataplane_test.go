@@ -14,15 +14,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 	"github.com/service-conformance/conformance/internal/agent"
 )
 
 // proxyServer answers for the agents of pods as the API server's pod proxy does, and counts the requests to each pod.
-func proxyServer(t *testing.T, token string) (kubernetes.Interface, map[string]int) {
+func proxyServer(t *testing.T, token string) (apiclient.Interface, map[string]int) {
 	t.Helper()
 	var mu sync.Mutex
 	requests := map[string]int{}
@@ -48,7 +48,7 @@ func proxyServer(t *testing.T, token string) (kubernetes.Interface, map[string]i
 		_ = json.NewEncoder(w).Encode(outcomes)
 	}))
 	t.Cleanup(server.Close)
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	client, err := apiclient.New(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -149,7 +149,7 @@ func TestAPodThatDoesNotAnswerIsNotLentAgain(t *testing.T) {
 		_, _ = w.Write([]byte("{}"))
 	}))
 	defer server.Close()
-	client, err := kubernetes.NewForConfig(&rest.Config{Host: server.URL})
+	client, err := apiclient.New(&rest.Config{Host: server.URL})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,8 +14,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -23,7 +23,7 @@ import (
 var ErrNoServiceCIDR = errors.New("the cluster does not tell its Service range, by a ServiceCIDR object or by refusing an address out of it: name it with --service-cidr")
 
 // discoverRanges finds the Service ranges, and sees that those that were named are the cluster's.
-func (c *Cluster) discoverRanges(ctx context.Context, client kubernetes.Interface) error {
+func (c *Cluster) discoverRanges(ctx context.Context, client apiclient.Interface) error {
 	told, further, err := serviceCIDRs(ctx, client)
 	switch {
 	case err == nil && len(told) > 0:
@@ -52,7 +52,7 @@ func (c *Cluster) discoverRanges(ctx context.Context, client kubernetes.Interfac
 }
 
 // serviceCIDRs returns the ranges of the default ServiceCIDR object, the primary family first, and those of others that addresses come from as well.
-func serviceCIDRs(ctx context.Context, client kubernetes.Interface) (cidrs []netip.Prefix, further []string, err error) {
+func serviceCIDRs(ctx context.Context, client apiclient.Interface) (cidrs []netip.Prefix, further []string, err error) {
 	list, err := client.NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return nil, nil, err
@@ -76,7 +76,7 @@ func serviceCIDRs(ctx context.Context, client kubernetes.Interface) (cidrs []net
 }
 
 // primaryFirst puts the range of the primary family first: it is that of the Service "kubernetes", and nothing else tells.
-func primaryFirst(ctx context.Context, client kubernetes.Interface, cidrs []netip.Prefix) error {
+func primaryFirst(ctx context.Context, client apiclient.Interface, cidrs []netip.Prefix) error {
 	if len(cidrs) != 2 {
 		return nil
 	}
@@ -107,7 +107,7 @@ var validRange = regexp.MustCompile(`The range of valid IPs is ([0-9a-fA-F.:]+/[
 
 // refusedRanges has an address of each family refused, of a Service that even without the refusal would not be stored. A family that the cluster does not have is refused
 // without a range. The error is that of a server that does not answer.
-func refusedRanges(ctx context.Context, client kubernetes.Interface) (cidrs []netip.Prefix, err error) {
+func refusedRanges(ctx context.Context, client apiclient.Interface) (cidrs []netip.Prefix, err error) {
 	for _, address := range foreignAddresses {
 		svc := &corev1.Service{
 			ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"},
@@ -136,7 +136,7 @@ var validPorts = regexp.MustCompile(`The range of valid ports is ([0-9]+-[0-9]+)
 // store the Service, whose port is 0. It is no dry run: that does not ask for the range. The API does not tell it
 // otherwise; a server that refuses in other words is taken for one with the default range. The error is that of a
 // server that does not answer.
-func refusedNodePorts(ctx context.Context, client kubernetes.Interface) (spec.PortRange, error) {
+func refusedNodePorts(ctx context.Context, client apiclient.Interface) (spec.PortRange, error) {
 	svc := &corev1.Service{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "conformance-"},
 		Spec:       corev1.ServiceSpec{Type: corev1.ServiceTypeNodePort, Ports: []corev1.ServicePort{{NodePort: 65536}}},

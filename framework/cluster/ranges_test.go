@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
+
+	"github.com/service-conformance/conformance/framework/candidate/apiclient/fromclientset"
 )
 
 // before133 is a client of a cluster without ServiceCIDR objects whose server refuses as Kubernetes v1.31 does; own is the address of the Service "kubernetes".
@@ -54,7 +56,7 @@ func TestRangesOfAClusterWithoutServiceCIDRObjects(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			cluster := &Cluster{}
-			err := cluster.discoverRanges(t.Context(), before133(t, c.own, c.ranges...))
+			err := cluster.discoverRanges(t.Context(), fromclientset.Of(before133(t, c.own, c.ranges...)))
 			var got []string
 			for _, p := range cluster.cidrs {
 				got = append(got, p.String())
@@ -77,7 +79,7 @@ func TestRangesThatWereNamedAreSeenToBeThose(t *testing.T) {
 		fits  bool
 	}{{[]netip.Prefix{four, six}, true}, {[]netip.Prefix{six, four}, false}, {[]netip.Prefix{four}, false}, {[]netip.Prefix{other, six}, false}} {
 		cluster := &Cluster{cidrs: c.named}
-		err := cluster.discoverRanges(t.Context(), before133(t, "10.96.0.1", four.String(), six.String()))
+		err := cluster.discoverRanges(t.Context(), fromclientset.Of(before133(t, "10.96.0.1", four.String(), six.String())))
 		if (err == nil) != c.fits || !slices.Equal(cluster.cidrs, c.named) {
 			t.Errorf("named %v: error %v, ranges %v", c.named, err, cluster.cidrs)
 		}
@@ -85,12 +87,12 @@ func TestRangesThatWereNamedAreSeenToBeThose(t *testing.T) {
 }
 
 func TestRangesThatNobodyTells(t *testing.T) {
-	if err := (&Cluster{}).discoverRanges(t.Context(), before133(t, "10.96.0.1")); !errors.Is(err, ErrNoServiceCIDR) {
+	if err := (&Cluster{}).discoverRanges(t.Context(), fromclientset.Of(before133(t, "10.96.0.1"))); !errors.Is(err, ErrNoServiceCIDR) {
 		t.Errorf("got %v", err)
 	}
 	named := []netip.Prefix{netip.MustParsePrefix("10.96.0.0/16")}
 	c := &Cluster{cidrs: named}
-	if err := c.discoverRanges(t.Context(), before133(t, "10.96.0.1")); err != nil || !slices.Equal(c.cidrs, named) {
+	if err := c.discoverRanges(t.Context(), fromclientset.Of(before133(t, "10.96.0.1"))); err != nil || !slices.Equal(c.cidrs, named) {
 		t.Errorf("ranges %v, error %v, want those that were named", c.cidrs, err)
 	}
 }
@@ -103,7 +105,7 @@ func TestServersThatDoNotAnswerTellNoRanges(t *testing.T) {
 			return true, nil, apierrors.NewTimeoutError("gave it up", 0)
 		})
 		c := &Cluster{}
-		if err := c.discoverRanges(t.Context(), client); !apierrors.IsTimeout(err) {
+		if err := c.discoverRanges(t.Context(), fromclientset.Of(client)); !apierrors.IsTimeout(err) {
 			t.Errorf("%s: ranges %v, error %v", asked, c.cidrs, err)
 		}
 	}
@@ -119,7 +121,7 @@ func TestFurtherRangesAreTold(t *testing.T) {
 	}
 	client := fake.NewClientset(object("kubernetes", "10.96.0.0/16", metav1.ConditionTrue), object("extension", "10.97.0.0/16", metav1.ConditionTrue), object("leaving", "10.98.0.0/16", metav1.ConditionFalse))
 	c := &Cluster{}
-	if err := c.discoverRanges(t.Context(), client); err != nil || len(c.cidrs) != 1 || c.cidrs[0].String() != "10.96.0.0/16" || !slices.Equal(c.description.FurtherServiceCIDRs, []string{"10.97.0.0/16"}) {
+	if err := c.discoverRanges(t.Context(), fromclientset.Of(client)); err != nil || len(c.cidrs) != 1 || c.cidrs[0].String() != "10.96.0.0/16" || !slices.Equal(c.description.FurtherServiceCIDRs, []string{"10.97.0.0/16"}) {
 		t.Errorf("ranges %v, further ones %v, error %v", c.cidrs, c.description.FurtherServiceCIDRs, err)
 	}
 }
@@ -152,7 +154,7 @@ func TestNodePortsOfACluster(t *testing.T) {
 				}
 				return c.refusal != nil, nil, c.refusal
 			})
-			if got, err := refusedNodePorts(t.Context(), client); (err != nil) != (c.want == "") || err == nil && got.String() != c.want {
+			if got, err := refusedNodePorts(t.Context(), fromclientset.Of(client)); (err != nil) != (c.want == "") || err == nil && got.String() != c.want {
 				t.Errorf("got %v, error %v, want %q", got, err, c.want)
 			}
 			if left, err := client.CoreV1().Services("").List(t.Context(), metav1.ListOptions{}); err != nil || len(left.Items) > 0 {

@@ -15,6 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient/fromclientset"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -50,7 +51,7 @@ func TestKubeProxyIsRecognisedByWhatRuns(t *testing.T) {
 					return true, nil, apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))
 				})
 			}
-			c := &Cluster{client: client, nodes: []candidate.Node{{Name: "a"}, {Name: "b"}}}
+			c := &Cluster{client: fromclientset.Of(client), nodes: []candidate.Node{{Name: "a"}, {Name: "b"}}}
 			got, err := c.proxyCapabilities(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient/fromclientset"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -26,7 +27,7 @@ func serviceOf(namespace, name, address string) *corev1.Service {
 func disposable(t *testing.T, others ...runtime.Object) *Cluster {
 	t.Helper()
 	client := fake.NewClientset(append(others, serviceOf("default", "kubernetes", "10.96.0.1"), serviceOf("kube-system", "kube-dns", "10.96.0.10"))...)
-	return &Cluster{client: client, options: Options{Disposable: true}, cidrs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/24")}, nodePorts: spec.DefaultNodePorts}
+	return &Cluster{client: fromclientset.Of(client), options: Options{Disposable: true}, cidrs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/24")}, nodePorts: spec.DefaultNodePorts}
 }
 
 func dnsOf(t *testing.T, c *Cluster) string {

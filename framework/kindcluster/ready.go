@@ -9,8 +9,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/clientcmd"
+
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 )
 
 // waitReady returns when the cluster has so many nodes, all ready, and everything of kube-system runs on them. That is
@@ -32,12 +33,12 @@ func waitNodes(ctx context.Context, kubeconfig string) error {
 	return poll(ctx, func(ctx context.Context) error { return missingNodes(ctx, client, 0) })
 }
 
-func connect(kubeconfig string) (kubernetes.Interface, error) {
+func connect(kubeconfig string) (apiclient.Interface, error) {
 	config, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of the new cluster: %w", err)
 	}
-	client, err := kubernetes.NewForConfig(config)
+	client, err := apiclient.New(config)
 	if err != nil {
 		return nil, fmt.Errorf("kubeconfig of the new cluster: %w", err)
 	}
@@ -64,7 +65,7 @@ func poll(ctx context.Context, look func(context.Context) error) error {
 }
 
 // missingNodes is what the cluster still lacks to have so many nodes, all ready; nil if nothing.
-func missingNodes(ctx context.Context, client kubernetes.Interface, nodes int) error {
+func missingNodes(ctx context.Context, client apiclient.Interface, nodes int) error {
 	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return fmt.Errorf("read its nodes: %w", err)
@@ -81,7 +82,7 @@ func missingNodes(ctx context.Context, client kubernetes.Interface, nodes int) e
 }
 
 // missing is what the cluster still lacks; nil if nothing.
-func missing(ctx context.Context, client kubernetes.Interface, nodes int) error {
+func missing(ctx context.Context, client apiclient.Interface, nodes int) error {
 	if err := missingNodes(ctx, client, nodes); err != nil {
 		return err
 	}

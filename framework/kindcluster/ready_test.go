@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	kubernetesfake "k8s.io/client-go/kubernetes/fake"
+
+	"github.com/service-conformance/conformance/framework/candidate/apiclient/fromclientset"
 )
 
 func TestMissingNamesWhatTheClusterLacks(t *testing.T) {
@@ -40,7 +42,7 @@ func TestMissingNamesWhatTheClusterLacks(t *testing.T) {
 		"nothing":          {[]runtime.Object{a, b, proxy(2), dns(2)}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {
-			err := missing(t.Context(), kubernetesfake.NewClientset(c.objects...), 2)
+			err := missing(t.Context(), fromclientset.Of(kubernetesfake.NewClientset(c.objects...)), 2)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want)) {
 				t.Errorf("got %v, want %q", err, c.want)
 			}

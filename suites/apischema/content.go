@@ -13,10 +13,10 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer/protobuf"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes/scheme"
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/yaml"
 
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -53,7 +53,7 @@ func contentRequest(ctx context.Context, cp *check.ControlPlane, method, path, c
 
 // contentProtobuf reads and writes protobuf with the envelope that Kubernetes puts around it.
 func contentProtobuf() runtime.Serializer {
-	return protobuf.NewSerializer(scheme.Scheme, scheme.Scheme)
+	return protobuf.NewSerializer(apiclient.Scheme(), apiclient.Scheme())
 }
 
 var _ = ginkgo.Describe("the content type", func() {

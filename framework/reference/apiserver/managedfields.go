@@ -1,14 +1,16 @@
 package apiserver
 
 import (
+	_ "embed"
 	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"k8s.io/client-go/applyconfigurations"
+	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -32,10 +34,19 @@ type write struct {
 // maxWrites bounds what is remembered of an object. What older writes set then belongs to nobody.
 const maxWrites = 32
 
+// structure is that part of the structure of all types in client-go which is about the served kinds. To take it from there at run time would bind every API group
+// into the program, and half of the time of its build. A test demands that both agree.
+//
+//go:generate go test . -count=1 -run TestStructureIsThatOfClientGo -write
+//go:embed structure.yaml
+var structure string
+
 // typeConverter knows the structure of all types: which lists are maps, and by which keys. It is made by Prepare or at
 // first use, and shared by all servers.
 var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
-	return applyconfigurations.NewTypeConverter(codecs().scheme)
+	parser, err := typed.NewParser(typed.YAMLObject(structure))
+	utilruntime.Must(err)
+	return managedfields.NewSchemeTypeConverter(codecs().scheme, parser)
 })
 
 // fieldManagers are the field managers of one server, made at first use.

@@ -11,10 +11,10 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/isolation"
 	"github.com/service-conformance/conformance/internal/lab/network"
@@ -31,7 +31,7 @@ type World struct {
 	Server      *controlplane.APIServer
 	Controllers *process.Process
 	Balancers   *process.Process // the service controller; nil if there is none
-	Api         kubernetes.Interface
+	Api         apiclient.Interface
 	Kubeconfig  string
 	Path        string // where proxies find programs
 	Shared      []*Node
@@ -105,7 +105,7 @@ func (w *World) startNodes(ctx context.Context, zones []string) error {
 // connect makes the clients of the API server: one for this process, and a kubeconfig for those in the namespaces.
 func (w *World) connect() error {
 	access := w.Server.Client.Access
-	api, err := kubernetes.NewForConfig(&rest.Config{
+	api, err := apiclient.New(&rest.Config{
 		Host: access.URL, BearerToken: access.Token, TLSClientConfig: rest.TLSClientConfig{CAData: access.CA}, QPS: -1, UserAgent: "conformance-lab",
 	})
 	if err != nil {

@@ -15,6 +15,7 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/candidate/apiclient/fromclientset"
 	"github.com/service-conformance/conformance/internal/lab/network"
 )
 
@@ -39,7 +40,7 @@ func impatient() *fake.Clientset {
 func TestObjectsOfALabAreKeptThoughTheServerGivesRequestsUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // the pauses take no time
 		api := impatient()
-		n := &Node{Name: "node-1", world: &World{Api: api}, network: &network.Node{
+		n := &Node{Name: "node-1", world: &World{Api: fromclientset.Of(api)}, network: &network.Node{
 			Addresses: []netip.Addr{netip.MustParseAddr("172.16.0.1")}, PodRanges: []netip.Prefix{netip.MustParsePrefix("10.244.1.0/24")},
 		}}
 		if err := n.register(t.Context()); err != nil {
@@ -83,7 +84,7 @@ func TestObjectsOfALabAreKeptThoughTheServerGivesRequestsUp(t *testing.T) {
 // A pod whose name is taken before it is first asked for is another one.
 func TestObjectsOfOthersAreNotTakenOver(t *testing.T) {
 	api := fake.NewClientset(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "b"}})
-	n := &Node{Name: "node-1", world: &World{Api: api}, network: &network.Node{Addresses: []netip.Addr{netip.MustParseAddr("172.16.0.1")}}}
+	n := &Node{Name: "node-1", world: &World{Api: fromclientset.Of(api)}, network: &network.Node{Addresses: []netip.Addr{netip.MustParseAddr("172.16.0.1")}}}
 	p := &pod{Pod: candidate.Pod{PodName: candidate.PodName{Namespace: "a", Name: "b"}, Addresses: n.network.Addresses}, node: n}
 	if err := p.register(t.Context()); !apierrors.IsAlreadyExists(err) {
 		t.Errorf("error %v", err)

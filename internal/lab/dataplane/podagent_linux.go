@@ -153,7 +153,7 @@ func (a *podAgent) bind(ctx context.Context, object *corev1.Pod) error {
 		ObjectMeta: metav1.ObjectMeta{Namespace: object.Namespace, Name: object.Name, UID: object.UID},
 		Target:     corev1.ObjectReference{Kind: "Node", Name: names[a.bound%len(names)]},
 	}
-	err = a.world.Api.CoreV1().Pods(object.Namespace).Bind(ctx, binding, metav1.CreateOptions{})
+	err = a.world.Api.CoreV1().RESTClient().Post().Namespace(object.Namespace).Resource("pods").Name(object.Name).SubResource("binding").Body(binding).Do(ctx).Error()
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) { // it is gone, or has a node: that will be seen
 		return nil
 	}
