@@ -14,8 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	networkingclient "k8s.io/client-go/kubernetes/typed/networking/v1"
 
+	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -290,7 +290,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 })
 
 // removeDefault deletes the default ServiceCIDR. Where a controller holds it back, for the address of the Service "kubernetes" depends on it, it lets it go.
-func removeDefault(ctx context.Context, cidrs networkingclient.ServiceCIDRInterface) {
+func removeDefault(ctx context.Context, cidrs apiclient.WithStatus[*networkingv1.ServiceCIDR, *networkingv1.ServiceCIDRList]) {
 	ginkgo.GinkgoHelper()
 	Expect(check.Responded(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
 	_, err := cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
