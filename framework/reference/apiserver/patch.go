@@ -146,7 +146,7 @@ func (p *patcher) strictProblems(errs []error) error {
 	}
 	if !p.warned {
 		p.warned = true
-		p.rq.warn(strict.messages...)
+		p.rq.warn(strict.warnings...)
 	}
 	return nil
 }
@@ -329,7 +329,7 @@ func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
 		}
 		if p.options.strict() {
-			rq.warn(err.Error())
+			rq.warn(decodingWarnings(err)...)
 		}
 	}
 	if gvk := configuration.GroupVersionKind(); gvk != res.gvk {
