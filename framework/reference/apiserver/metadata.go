@@ -96,7 +96,7 @@ var (
 	}, spec.APIUidImmutable)
 
 	versionCurrent = rule.New("resource-version-current", func(rq *request, obj, old object) error {
-		v, err := parseResourceVersion(obj.GetResourceVersion())
+		v, err := rq.book.versionRead.Do(obj.GetResourceVersion())
 		if err != nil {
 			return err
 		}

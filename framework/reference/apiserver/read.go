@@ -37,6 +37,9 @@ func (rq *request) get() error {
 	return nil
 }
 
+// versionRead reads the resource version that a client names.
+var versionRead = rule.New("resource-version-read", parseResourceVersion, spec.APIResourceVersionClientError)
+
 // parseResourceVersion reads a resource version from a client; empty is 0.
 func parseResourceVersion(v string) (uint64, error) {
 	if v == "" {
@@ -51,7 +54,7 @@ func parseResourceVersion(v string) (uint64, error) {
 
 // fresh refuses to answer a client that has seen a later state than there is.
 func (rq *request) fresh(version string) error {
-	v, err := parseResourceVersion(version)
+	v, err := rq.book.versionRead.Do(version)
 	if err != nil {
 		return err
 	}

@@ -178,7 +178,7 @@ func (rq *request) modify(m modification) error {
 		if err != nil {
 			return err
 		}
-		rq.answer(code, result)
+		rq.answer(code, rq.book.changeAnswered.Do(rq, result))
 		return nil
 	}
 }
@@ -250,6 +250,9 @@ var (
 	// Of several patches at a time, each starts from what the one before it has stored.
 	changeOfLatest = rule.New("change-of-latest", func(_ *request, stored object) object { return stored }, spec.APIConcurrentPatches)
 
+	// The answer to a change shows the object as a get does.
+	changeAnswered = rule.New("change-answered", func(_ *request, view object) object { return view }, spec.APIInternalTrafficPolicyExternalName)
+
 	unchangedStays = rule.New("unchanged-stays", func(obj, old object) bool {
 		return equality.Semantic.DeepEqual(obj, old)
 	}, spec.APIResourceVersionChanges)
@@ -292,7 +295,7 @@ func (rq *request) createByModify(m modification) (object, int, error) {
 		return nil, 0, apierrors.NewConflict(rq.resource.groupResource(), rq.name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
-	if _, err := parseResourceVersion(obj.GetResourceVersion()); err != nil {
+	if _, err := rq.book.versionRead.Do(obj.GetResourceVersion()); err != nil {
 		return nil, 0, err
 	}
 	obj.SetResourceVersion("") // of an object that is gone

@@ -17,6 +17,8 @@ var (
 	StrategicMergeWithout  = New("strategic-merge-without-directives", "the directives of a strategic merge patch are dropped", spec.APIStrategicMergePorts)
 	StrategicMergeMapWhole = New("strategic-merge-map-whole", "a strategic merge patch replaces labels and selector as a whole", spec.APIStrategicMergeMap)
 
+	StrategicMergeServerError = New("strategic-merge-server-error", "a strategic merge patch that cannot be applied is answered with a server error", spec.APIStrategicMergeClientError)
+
 	ApplyNeedsObject     = New("apply-needs-object", "a Service has to exist before it is applied", spec.APIApplyCreates, spec.APIApplyYaml)
 	ApplyJSONOnly        = New("apply-json-only", "an applied configuration has to be JSON", spec.APIApplyYaml)
 	ApplyManagerOptional = New("apply-manager-optional", "an apply without a field manager is recorded for \"unknown\"", spec.APIApplyManagerRequired)
@@ -30,5 +32,6 @@ var (
 		spec.APIApplyShared, spec.APIApplyRemovesOwn, spec.APIApplyPortKeys, spec.APIApplyPortProtocolDefault)
 	UpdatesUnowned         = New("updates-unowned", "an update of an applied Service is recorded for nobody", spec.APIApplyUpdateConflict)
 	ApplyDuplicateLastWins = New("apply-duplicate-last-wins", "of applied ports with the same number and protocol the last one is taken", spec.APIApplyPortDuplicate)
+	ApplyServerError       = New("apply-server-error", "a configuration that does not fit the schema is answered with a server error", spec.APIApplyClientError)
 	ApplySelectorsGranular = New("apply-selectors-granular", "an applied selector is merged with the one that is stored", spec.APIApplyAtomicLists)
 )
