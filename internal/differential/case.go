@@ -82,6 +82,8 @@ type Answer struct {
 	Warnings []string `yaml:"warnings"`
 	// Object has chosen fields of what is answered, such as items.0.metadata.name. The value null is a field that is absent or null, and "*" any other one.
 	Object map[string]any `yaml:"object"`
+	// Or is another answer that is as good, such as one that depends on what the storage still keeps.
+	Or *Answer `yaml:"or"`
 }
 
 // Load reads the cases of a folder. They are sorted by class.

@@ -165,8 +165,10 @@ var _ = ginkgo.Describe("internalTrafficPolicy", func() {
 		Expect(typeStored(ctx, cp, "changed").Spec.InternalTrafficPolicy).To(BeNil(), "after a change of the type")
 	})
 
-	check.It(spec.APIInternalTrafficPolicyExternalName, "is not shown by a write of the status of type ExternalName", func(ctx context.Context, cp *check.ControlPlane) {
-		alias := cp.Arrange(ctx, check.Service("alias", check.ExternalName("example.com")))
+	check.It(spec.APIInternalTrafficPolicyExternalName, "is not shown by a write of the status after a change to type ExternalName", func(ctx context.Context, cp *check.ControlPlane) {
+		cp.Arrange(ctx, check.Service("alias"))
+		Expect(cp.MergePatch(ctx, "alias", `{"spec":{"type":"ExternalName","externalName":"example.com"}}`)).To(check.BeAccepted())
+		alias := typeStored(ctx, cp, "alias")
 		a := cp.PatchStatus(ctx, "alias", `{"metadata":{"labels":{"a":"b"}}}`)
 		Expect(a).To(check.BeAccepted())
 		Expect(a.Service.Spec.InternalTrafficPolicy).To(BeNil(), "after a patch")

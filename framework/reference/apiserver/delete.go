@@ -1,8 +1,8 @@
 package apiserver
 
 import (
-	"bytes"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 
@@ -24,13 +24,17 @@ func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
 		return nil, err
 	}
 	options := &metav1.DeleteOptions{}
-	if len(bytes.TrimSpace(data)) > 0 {
+	if len(data) > 0 {
 		media, err := rq.bodyMedia(acceptedMedia...)
 		if err != nil {
 			return nil, err
 		}
 		// Clients send the options of any group and version: they are not looked at.
-		if _, _, err := codecs().untyped[media].Decode(data, nil, options); err != nil {
+		_, gvk, err := codecs().untyped[media].Decode(data, nil, options)
+		if err == nil && gvk.Kind != "" && gvk.Kind != "DeleteOptions" {
+			err = fmt.Errorf("no kind %q is a DeleteOptions", gvk.Kind)
+		}
+		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
 	} else if err := rq.query(options); err != nil {
