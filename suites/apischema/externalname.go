@@ -165,7 +165,9 @@ var _ = ginkgo.Describe("an alias", func() {
 		check.It(spec.APIClusterIPToExternalName, "cannot be made of "+c.from+" by an update that names a new clusterIP alone", func(ctx context.Context, cp *check.ControlPlane) {
 			before := cp.Arrange(ctx, check.Service("a", c.option))
 			ip := clusterIPUnused(ctx, cp, cp.PrimaryFamily())
-			changed := check.Service("a", check.ExternalName(externalNameHost), func(s *corev1.Service) { s.Spec.ClusterIP, s.Spec.ClusterIPs = ip, nil })
+			changed := check.Service("a", check.ExternalName(externalNameHost), func(s *corev1.Service) {
+				s.ResourceVersion, s.Spec.ClusterIP = before.ResourceVersion, ip
+			})
 			Expect(cp.Update(ctx, changed)).To(check.BeInvalid(clusterIPFields...))
 			typeUnchanged(ctx, cp, before)
 			clusterIPFree(ctx, cp, ip)

@@ -8,8 +8,8 @@ var (
 	JSONPatchPartial   = New("json-patch-partial", "the operations of a JSON patch before one that fails are carried out", spec.APIJSONPatchAtomic)
 	JSONPatchValueNull = New("json-patch-value-null", "a missing value in a JSON patch is taken for null", spec.APIJSONPatchValue)
 	MergePatchNulls    = New("merge-patch-nulls", "null in a merge patch removes nothing", spec.APIMergePatch)
-	PatchRefusalLost   = New("patch-refusal-lost", "a patch whose result breaks a rule is answered with the unchanged Service", spec.APIPatchValidation)
-	PatchMalformed500  = New("patch-malformed-500", "a malformed patch is answered with 500", spec.APIPatchMalformed)
+	PatchRefusalLost   = New("patch-refusal-lost", "a patch whose result breaks a rule is answered with the unchanged Service", spec.APIPatchValidation, spec.APIStrategicMergeClientError)
+	PatchMalformed500  = New("patch-malformed-500", "a malformed patch is answered with 500", spec.APIPatchMalformed, spec.APIResourceVersionClientError)
 
 	PatchedPortsByNumber = New("patched-ports-by-number", "a patch merges ports that have the same number",
 		spec.APIJSONPatchSameNumber, spec.APIMergePatchSameNumber, spec.APIStrategicMergeSameNumber, spec.APIStrategicMergePorts, spec.APIApplyPortKeys, spec.APIApplyPortProtocolDefault)
