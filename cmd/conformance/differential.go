@@ -120,7 +120,7 @@ func replayCases(ctx context.Context, out io.Writer, server differential.Server,
 	}
 	fmt.Fprintf(out, "%d of %d cases are answered as they say\n", len(cases)-bad, len(cases))
 	if bad > 0 {
-		return &exitError{1, nil}
+		return &exitError{report.ExitNonConformant, nil}
 	}
 	return nil
 }

@@ -172,7 +172,7 @@ var _ = ginkgo.Describe("internalTrafficPolicy", func() {
 		a := cp.PatchStatus(ctx, "alias", `{"metadata":{"labels":{"a":"b"}}}`)
 		Expect(a).To(check.BeAccepted())
 		Expect(a.Service.Spec.InternalTrafficPolicy).To(BeNil(), "after a patch")
-		alias.ResourceVersion, alias.Labels = "", map[string]string{"a": "c"}
+		alias.ResourceVersion, alias.Labels = a.Service.ResourceVersion, map[string]string{"a": "c"}
 		a = cp.UpdateStatus(ctx, alias)
 		Expect(a).To(check.BeAccepted())
 		Expect(a.Service.Spec.InternalTrafficPolicy).To(BeNil(), "after an update")
