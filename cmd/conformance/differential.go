@@ -14,6 +14,7 @@ import (
 
 	"github.com/service-conformance/conformance/fixtures"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/spec"
 	"github.com/service-conformance/conformance/internal/differential"
 )
