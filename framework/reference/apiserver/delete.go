@@ -32,7 +32,7 @@ func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
 		// Clients send the options of any group and version: they are not looked at.
 		_, gvk, err := codecs().untyped[media].Decode(data, nil, options)
 		if err == nil && gvk.Kind != "" && gvk.Kind != "DeleteOptions" {
-			err = fmt.Errorf("no kind %q is a DeleteOptions", gvk.Kind)
+			err = fmt.Errorf("the body is of kind %q, and not DeleteOptions", gvk.Kind)
 		}
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
