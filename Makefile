@@ -96,13 +96,13 @@ verify: build
 	go vet ./...
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go test ./framework/spec
-	$(BIN) verify docs/specification.md
+	$(BIN) verify docs/specification.md docs/differential.md
 
-## generate: write ID constants, structure.yaml, check names and docs/specification.md
+## generate: write ID constants, structure.yaml, check names, docs/specification.md and docs/differential.md
 generate:
 	go generate ./framework/spec ./framework/reference/apiserver
 	$(MAKE) build
-	$(BIN) verify --write docs/specification.md
+	$(BIN) verify --write docs/specification.md docs/differential.md
 
 ## api: write what the library exports to docs/api.txt
 api:

@@ -77,7 +77,7 @@ func newRoot() *cobra.Command {
 		Args:          noArguments,
 		RunE:          func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	root.AddCommand(newRun(), newCertify(), newReport(), newList(), newExplain(), newServe(), newLab(), newSelftest(), newVerify(), newVersion(), newAgent(), newImage(), newCleanup())
+	root.AddCommand(newRun(), newCertify(), newReport(), newList(), newExplain(), newServe(), newLab(), newSelftest(), newDifferential(), newVerify(), newVersion(), newAgent(), newImage(), newCleanup())
 	root.SetFlagErrorFunc(plainFlagError)
 	root.SuggestionsMinimumDistance = 2
 	return root

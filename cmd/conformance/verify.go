@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 
 	"github.com/spf13/cobra"
@@ -13,16 +14,16 @@ import (
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/differential"
 )
 
 // newVerify is for the project's own `make verify` and `make generate`.
 func newVerify() *cobra.Command {
 	write := false
 	cmd := &cobra.Command{
-		Use:    "verify [docs/specification.md]",
+		Use:    "verify [docs/specification.md docs/differential.md]",
 		Short:  "verify that catalogue, checks, faults, expectations and generated documents agree",
 		Hidden: true,
-		Args:   cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			names := maps.Clone(spec.DefaultCheckNames())
 			if write {
@@ -32,16 +33,19 @@ func newVerify() *cobra.Command {
 				}
 			}
 			problems := disagreements(names)
-			if len(args) == 1 {
-				want := specification()
+			for _, page := range args {
+				want, err := generated(page)
+				if err != nil {
+					return err
+				}
 				if write {
-					if err := os.WriteFile(args[0], []byte(want), 0o644); err != nil {
+					if err := os.WriteFile(page, []byte(want), 0o644); err != nil {
 						return harness("%w", err)
 					}
-				} else if got, err := os.ReadFile(args[0]); err != nil {
+				} else if got, err := os.ReadFile(page); err != nil {
 					return usage("%w", err)
 				} else if string(got) != want {
-					problems = append(problems, fmt.Errorf("%s is stale: run make generate", args[0]))
+					problems = append(problems, fmt.Errorf("%s is stale: run make generate", page))
 				}
 			}
 			if len(problems) > 0 {
@@ -56,8 +60,23 @@ func newVerify() *cobra.Command {
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&write, "write", false, "write the document instead of comparing it, and add new checks to "+checkNamesFile)
+	cmd.Flags().BoolVar(&write, "write", false, "write the documents instead of comparing them, and add new checks to "+checkNamesFile)
 	return cmd
+}
+
+// generated is the page that a file of this name has.
+func generated(page string) (string, error) {
+	switch filepath.Base(page) {
+	case "specification.md":
+		return specification(), nil
+	case "differential.md":
+		cases, err := differentialCases(nil)
+		if err != nil {
+			return "", harness("%w", err)
+		}
+		return differential.Markdown(cases), nil
+	}
+	return "", usage("%s is no page that is generated: there are specification.md and differential.md", page)
 }
 
 const checkNamesFile = "fixtures/checknames.yaml"

@@ -177,6 +177,18 @@ var _ = ginkgo.Describe("server-side apply of ports", func() {
 		})
 })
 
+var _ = ginkgo.Describe("a configuration that does not fit the schema", func() {
+	check.It(spec.APIApplyClientError, "is the mistake of the client",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			for what, fields := range map[string]string{
+				"a port that is named twice": `"ports":[{"name":"a","port":80},{"name":"b","port":80}]`,
+				"a text for a list":          `"ports":"80"`,
+			} {
+				Expect(cp.Apply(ctx, "first", applyName, applySpec(fields))).To(check.BeRefused(), "%s", what)
+			}
+		})
+})
+
 var _ = ginkgo.Describe("server-side apply of conditions", func() {
 	check.It(spec.APIApplyConditionsKeys, "lets two managers own conditions of different types",
 		func(ctx context.Context, cp *check.ControlPlane) {

@@ -153,6 +153,27 @@ var _ = ginkgo.Describe("an alias", func() {
 		clusterIPFree(ctx, cp, ip)
 	})
 
+	for _, c := range []struct {
+		from   string
+		option check.ServiceOption
+	}{
+		{"type ClusterIP", check.OfType(corev1.ServiceTypeClusterIP)},
+		{"a headless Service", check.Headless()},
+		{"type NodePort", check.OfType(corev1.ServiceTypeNodePort)},
+		{"type LoadBalancer", typeLoadBalancer()},
+	} {
+		check.It(spec.APIClusterIPToExternalName, "cannot be made of "+c.from+" by an update that names a new clusterIP alone", func(ctx context.Context, cp *check.ControlPlane) {
+			before := cp.Arrange(ctx, check.Service("a", c.option))
+			ip := clusterIPUnused(ctx, cp, cp.PrimaryFamily())
+			changed := check.Service("a", check.ExternalName(externalNameHost), func(s *corev1.Service) {
+				s.ResourceVersion, s.Spec.ClusterIP = before.ResourceVersion, ip
+			})
+			Expect(cp.Update(ctx, changed)).To(check.BeInvalid(clusterIPFields...))
+			typeUnchanged(ctx, cp, before)
+			clusterIPFree(ctx, cp, ip)
+		})
+	}
+
 	check.It(spec.APIClusterIPCleared, "loses the cluster IP, which is free again", check.Aside(spec.AllocFreedStaysFree), func(ctx context.Context, cp *check.ControlPlane) {
 		before := cp.Arrange(ctx, check.Service("a"))
 		object := cp.AddressObject(ctx, before.Spec.ClusterIP)

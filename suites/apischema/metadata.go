@@ -284,6 +284,25 @@ var _ = ginkgo.Describe("concurrent change", func() {
 			objectAbsent(ctx, cp, "versioned")
 		})
 
+	check.It(spec.APIResourceVersionOnCreate, "refuses a new Service whose resourceVersion is 0 or no number",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			for name, version := range map[string]string{"zero": "0", "text": "abc"} {
+				a := cp.Create(ctx, check.Service(name, check.With(func(s *corev1.Service) { s.ResourceVersion = version })))
+				Expect(a).NotTo(check.BeAccepted(), "resourceVersion %q", version)
+				objectAbsent(ctx, cp, name)
+			}
+		})
+
+	check.It(spec.APIResourceVersionClientError, "calls a version that is no number the mistake of the client",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			svc := cp.Arrange(ctx, check.Service("version"))
+			changed := svc.DeepCopy()
+			changed.ResourceVersion = "abc"
+			Expect(cp.Update(ctx, changed)).To(check.BeRefused(), "an update")
+			Expect(cp.MergePatch(ctx, "version", `{"metadata":{"resourceVersion":"abc"}}`)).To(check.BeRefused(), "a patch")
+			Expect(cp.Do(ctx, http.MethodGet, cp.Path("version"), "", nil, check.Query("resourceVersion", "abc"))).To(check.BeRefused(), "a get")
+		})
+
 	check.It(spec.APIConcurrentPatches, "loses none of many patches",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			const patches = 8

@@ -231,4 +231,16 @@ var _ = ginkgo.Describe("a patch", func() {
 				Expect(cp.Patch(ctx, "patched", c.patch, c.body)).To(check.BeRefusedWith(http.StatusBadRequest, metav1.StatusReasonBadRequest), "%s %s", c.patch, c.body)
 			}
 		})
+
+	check.It(spec.APIStrategicMergeClientError, "that merges strategically and cannot be applied is the mistake of the client",
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cp.Arrange(ctx, check.Service("patched"))
+			for what, body := range map[string]string{
+				"no key of a list":    `{"spec":{"ports":[{"name":"a"}]}}`,
+				"no directive":        `{"$patch":"bogus"}`,
+				"a number for a port": `{"spec":{"ports":[1]}}`,
+			} {
+				Expect(cp.Patch(ctx, "patched", types.StrategicMergePatchType, body)).To(check.BeRefused(), "%s", what)
+			}
+		})
 })

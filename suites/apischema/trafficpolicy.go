@@ -164,6 +164,19 @@ var _ = ginkgo.Describe("internalTrafficPolicy", func() {
 		Expect(cp.MergePatch(ctx, "changed", `{"spec":{"type":"ExternalName","externalName":"example.com"}}`)).To(check.BeAccepted())
 		Expect(typeStored(ctx, cp, "changed").Spec.InternalTrafficPolicy).To(BeNil(), "after a change of the type")
 	})
+
+	check.It(spec.APIInternalTrafficPolicyExternalName, "is not shown by a write of the status after a change to type ExternalName", func(ctx context.Context, cp *check.ControlPlane) {
+		cp.Arrange(ctx, check.Service("alias"))
+		Expect(cp.MergePatch(ctx, "alias", `{"spec":{"type":"ExternalName","externalName":"example.com"}}`)).To(check.BeAccepted())
+		alias := typeStored(ctx, cp, "alias")
+		a := cp.PatchStatus(ctx, "alias", `{"metadata":{"labels":{"a":"b"}}}`)
+		Expect(a).To(check.BeAccepted())
+		Expect(a.Service.Spec.InternalTrafficPolicy).To(BeNil(), "after a patch")
+		alias.ResourceVersion, alias.Labels = a.Service.ResourceVersion, map[string]string{"a": "c"}
+		a = cp.UpdateStatus(ctx, alias)
+		Expect(a).To(check.BeAccepted())
+		Expect(a.Service.Spec.InternalTrafficPolicy).To(BeNil(), "after an update")
+	})
 })
 
 var _ = ginkgo.Describe("the traffic policies", func() {

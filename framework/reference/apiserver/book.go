@@ -93,6 +93,7 @@ type requestBook struct {
 	mediaRead         rule.Rule[func(media string, accepted []string) (string, error)]
 	objectRead        rule.Rule[reading]
 	bodyRefused       rule.Rule[func(message string) error]
+	versionRead       rule.Rule[func(version string) (uint64, error)]
 	nameOfURL         rule.Rule[identifying]
 	namespaceOfURL    rule.Rule[identifying]
 
@@ -112,6 +113,7 @@ type requestBook struct {
 	updateOwned    rule.Rule[func(s *Server, res *resource, old *entry, obj *object, subresource, manager string) error]
 	unchangedStays rule.Rule[func(obj, old object) bool]
 	changeStored   rule.Rule[storing]
+	changeAnswered rule.Rule[func(rq *request, view object) object]
 
 	// Patches and server-side apply.
 	patchApplied          rule.Rule[modifying]
@@ -120,10 +122,12 @@ type requestBook struct {
 	mergeApplied          rule.Rule[merging]
 	strategicMerge        rule.Rule[func(p *patcher, old object) (object, error)]
 	strategicMergeApplied rule.Rule[strategicMerging]
+	strategicMergeRefused rule.Rule[func(error) error]
 	applyCreates          rule.Rule[func(*request) bool]
 	applyManagerNamed     rule.Rule[func(o *metav1.PatchOptions, patchType types.PatchType) field.ErrorList]
 	configurationRead     rule.Rule[func(data []byte) (map[string]any, error)]
 	configurationTyped    rule.Rule[func(*unstructured.Unstructured) error]
+	configurationRefused  rule.Rule[func(message string) error]
 	configurationApplied  rule.Rule[applying]
 
 	// Deletions.
@@ -166,6 +170,7 @@ func newRequestBook() *requestBook {
 		mediaRead:         mediaRead,
 		objectRead:        objectRead,
 		bodyRefused:       bodyRefused,
+		versionRead:       versionRead,
 		nameOfURL:         nameOfURL,
 		namespaceOfURL:    namespaceOfURL,
 
@@ -183,6 +188,7 @@ func newRequestBook() *requestBook {
 		updateOwned:    updateOwned,
 		unchangedStays: unchangedStays,
 		changeStored:   changeStored,
+		changeAnswered: changeAnswered,
 
 		patchApplied:          patchApplied,
 		operationsHaveValues:  operationsHaveValues,
@@ -190,10 +196,12 @@ func newRequestBook() *requestBook {
 		mergeApplied:          mergeApplied,
 		strategicMerge:        strategicMerge,
 		strategicMergeApplied: strategicMergeApplied,
+		strategicMergeRefused: strategicMergeRefused,
 		applyCreates:          applyCreates,
 		applyManagerNamed:     applyManagerNamed,
 		configurationRead:     configurationRead,
 		configurationTyped:    configurationTyped,
+		configurationRefused:  configurationRefused,
 		configurationApplied:  configurationApplied,
 
 		dryRunDelete:       dryRunDelete,

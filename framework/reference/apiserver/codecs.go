@@ -31,6 +31,7 @@ type codecSet struct {
 	protobuf                     runtime.Serializer
 	protobufRaw                  runtime.Serializer            // without the envelope: frames of a watch stream
 	lenient, strict              map[string]runtime.Serializer // by media type
+	untyped                      map[string]runtime.Serializer // decode into what they are given, whatever apiVersion and kind the body names
 }
 
 // codecs builds the set at first use, so that importing the package costs nothing.
@@ -58,6 +59,12 @@ var codecs = sync.OnceValue(func() *codecSet {
 	}
 	c.strict = map[string]runtime.Serializer{
 		mediaJSON: c.jsonStrict, mediaYAML: serializer(json.SerializerOptions{Yaml: true, Strict: true}), mediaProtobuf: c.protobuf,
+	}
+	none := runtime.NewScheme()
+	c.untyped = map[string]runtime.Serializer{
+		mediaJSON:     json.NewSerializerWithOptions(json.DefaultMetaFactory, none, none, json.SerializerOptions{}),
+		mediaYAML:     json.NewSerializerWithOptions(json.DefaultMetaFactory, none, none, json.SerializerOptions{Yaml: true}),
+		mediaProtobuf: protobuf.NewSerializer(none, none),
 	}
 	return c
 })

@@ -1,10 +1,10 @@
 package apiserver
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	networkingv1 "k8s.io/api/networking/v1"
@@ -12,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -25,22 +24,19 @@ func (rq *request) deleteOptions() (*metav1.DeleteOptions, error) {
 		return nil, err
 	}
 	options := &metav1.DeleteOptions{}
-	if len(bytes.TrimSpace(data)) > 0 {
+	if len(data) > 0 {
 		media, err := rq.bodyMedia(acceptedMedia...)
 		if err != nil {
 			return nil, err
 		}
-		gvk := metav1.SchemeGroupVersion.WithKind("DeleteOptions")
-		gvk.Group = ""
-		decoded, _, err := codecs().lenient[media].Decode(data, &gvk, nil)
+		// Clients send the options of any group and version: they are not looked at.
+		_, gvk, err := codecs().untyped[media].Decode(data, nil, options)
+		if err == nil && gvk.Kind != "" && gvk.Kind != "DeleteOptions" {
+			err = fmt.Errorf("the body is of kind %q, and not DeleteOptions", gvk.Kind)
+		}
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
 		}
-		read, ok := decoded.(*metav1.DeleteOptions)
-		if !ok {
-			return nil, apierrors.NewBadRequest("decoded object cannot be converted to DeleteOptions")
-		}
-		options = read
 	} else if err := rq.query(options); err != nil {
 		return nil, err
 	}
@@ -94,7 +90,7 @@ func (s *Server) delete(res *resource, namespace, name string, options *metav1.D
 				return nil, false, err
 			}
 		}
-		obj, gone, err := s.deleteEntry(res, e, options.GracePeriodSeconds, dryRun)
+		obj, gone, err := s.deleteEntry(res, e, options, dryRun)
 		if errors.Is(err, errChanged) || errors.Is(err, errNotFound) {
 			continue
 		}
@@ -137,10 +133,11 @@ var (
 )
 
 // deleteEntry tries once to delete what the entry holds. The error errChanged or errNotFound means that it is no longer current.
-func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool) (object, bool, error) {
+func (s *Server) deleteEntry(res *resource, e *entry, options *metav1.DeleteOptions, dryRun bool) (object, bool, error) {
 	book := s.book(res)
 	marked := e.stored.DeepCopyObject().(object)
-	markDeleted(res, marked, grace)
+	holdForDependents(res, marked, options)
+	markDeleted(res, marked, options.GracePeriodSeconds)
 	if book.nothingHolds.Do(marked) {
 		if dryRun {
 			return book.dryRunDeleted.Do(s, e), true, nil
@@ -160,6 +157,7 @@ func (s *Server) deleteEntry(res *resource, e *entry, grace *int64, dryRun bool)
 		if e, err = book.deletionMarked.Do(s, res, e, marked); err != nil {
 			return nil, false, err
 		}
+		s.collectDependents(res, marked)
 	}
 	switch res {
 	case namespaces:
@@ -204,7 +202,7 @@ func deletable(obj object) bool {
 
 func sameDeletion(a, b object) bool {
 	x, y := a.GetDeletionGracePeriodSeconds(), b.GetDeletionGracePeriodSeconds()
-	return b.GetDeletionTimestamp() != nil && x != nil && y != nil && *x == *y
+	return b.GetDeletionTimestamp() != nil && x != nil && y != nil && *x == *y && slices.Equal(a.GetFinalizers(), b.GetFinalizers())
 }
 
 // afterRemoval does what the departure of an object sets off.
@@ -216,7 +214,7 @@ func (s *Server) afterRemoval(res *resource, obj object) {
 	}
 }
 
-// deleteCollection handles DELETE on a collection. It answers with the objects that it deleted.
+// deleteCollection handles DELETE on a collection. It deletes what a list with the same parameters holds, and answers with that list.
 func (rq *request) deleteCollection() error {
 	listOptions := &internalversion.ListOptions{}
 	if err := rq.listOptions(listOptions); err != nil {
@@ -230,22 +228,17 @@ func (rq *request) deleteCollection() error {
 	if err != nil {
 		return err
 	}
-	entries, version := rq.server.store.list(rq.resource, rq.namespace)
-	deleted := []object{}
-	for _, e := range entries {
-		if !match(e.view) {
-			continue
-		}
-		obj, err := rq.book.collectionDeleted.Do(rq, e, options)
-		if apierrors.IsNotFound(err) {
-			continue
-		}
-		if err != nil {
+	entries, meta, err := rq.listed(listOptions, match, rq.namespace)
+	if err != nil {
+		return err
+	}
+	deleted := make([]object, len(entries))
+	for i, e := range entries {
+		deleted[i] = e.view
+		if _, err := rq.book.collectionDeleted.Do(rq, e, options); err != nil && !apierrors.IsNotFound(err) {
 			return err
 		}
-		deleted = append(deleted, obj)
 	}
-	var list runtime.Object = rq.resource.newList(metav1.ListMeta{ResourceVersion: fmt.Sprint(version)}, deleted)
-	rq.answer(http.StatusOK, list)
+	rq.answer(http.StatusOK, rq.resource.newList(meta, deleted))
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
+	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
 
@@ -29,6 +30,7 @@ func (endpointsStrategy) create(_ *Server, obj object, _ bool) (transaction, err
 func (endpointsStrategy) update(_ *Server, obj, old object, _ string, _ bool) (transaction, error) {
 	e, was := obj.(*corev1.Endpoints), old.(*corev1.Endpoints)
 	errs := validateMetadataUpdate(&e.ObjectMeta, &was.ObjectMeta)
+	errs = append(errs, validateFinalizers(&e.ObjectMeta)...)
 	if !equality.Semantic.DeepEqual(e.Subsets, was.Subsets) {
 		errs = append(errs, validateSubsets(e.Subsets)...)
 	}
@@ -37,8 +39,11 @@ func (endpointsStrategy) update(_ *Server, obj, old object, _ string, _ bool) (t
 
 func (endpointsStrategy) deleted(*Server, object) {}
 
-func (endpointsStrategy) warnings(s *Server, _ object, _ string) []string {
-	if s.minor < 33 { // KEP-4974
+func (endpointsStrategy) warnings(_ *Server, _, _ object, _ string) []string { return nil }
+
+// endpointsDeprecated is what every request to Endpoints is told (KEP-4974).
+func endpointsDeprecated(minor int) []string {
+	if minor < 33 {
 		return nil
 	}
 	return []string{"v1 Endpoints is deprecated in v1.33+; use discovery.k8s.io/v1 EndpointSlice"}
@@ -50,13 +55,11 @@ func validateSubsets(subsets []corev1.EndpointSubset) (errs field.ErrorList) {
 		if len(subset.Addresses)+len(subset.NotReadyAddresses) == 0 {
 			errs = append(errs, field.Required(path, "must specify `addresses` or `notReadyAddresses`"))
 		}
-		for name, addresses := range map[string][]corev1.EndpointAddress{"addresses": subset.Addresses, "notReadyAddresses": subset.NotReadyAddresses} {
-			for j, a := range addresses {
-				errs = append(errs, validateEndpointAddress(a.IP, path.Child(name).Index(j).Child("ip"))...)
-				if a.Hostname != "" {
-					errs = append(errs, validateDNSLabel(a.Hostname, path.Child(name).Index(j).Child("hostname"))...)
-				}
-			}
+		for j, a := range subset.Addresses {
+			errs = append(errs, validateSubsetAddress(a, path.Child("addresses").Index(j))...)
+		}
+		for j, a := range subset.NotReadyAddresses {
+			errs = append(errs, validateSubsetAddress(a, path.Child("notReadyAddresses").Index(j))...)
 		}
 		for j, p := range subset.Ports {
 			portPath := path.Child("ports").Index(j)
@@ -71,4 +74,15 @@ func validateSubsets(subsets []corev1.EndpointSubset) (errs field.ErrorList) {
 		}
 	}
 	return errs
+}
+
+func validateSubsetAddress(a corev1.EndpointAddress, path *field.Path) field.ErrorList {
+	errs := validation.IsValidIPForLegacyField(path.Child("ip"), a.IP, true, nil)
+	if len(errs) == 0 {
+		errs = validateReachable(a.IP, path.Child("ip"))
+	}
+	if a.Hostname != "" {
+		errs = append(errs, validateDNSLabel(a.Hostname, path.Child("hostname"))...)
+	}
+	return append(errs, validateNodeName(a.NodeName, path.Child("nodeName"))...)
 }

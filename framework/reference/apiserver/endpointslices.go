@@ -13,10 +13,10 @@ import (
 
 // The limits of an EndpointSlice (API reference of discovery.k8s.io/v1).
 const (
-	maxSliceEndpoints     = 1000
-	maxSliceAddresses     = 100
-	maxSlicePorts         = 20000
-	maxSliceTopologyItems = 16
+	maxSliceEndpoints = 1000
+	maxSliceAddresses = 100
+	maxSlicePorts     = 20000
+	maxSliceHints     = 8
 )
 
 // endpointSliceStrategy keeps EndpointSlices of any writer.
@@ -37,17 +37,20 @@ func (endpointSliceStrategy) defaults(_ *Server, obj object) {
 func (endpointSliceStrategy) create(_ *Server, obj object, _ bool) (transaction, error) {
 	slice := obj.(*discoveryv1.EndpointSlice)
 	slice.Generation = 1
+	settleEndpointSlice(slice)
 	errs := validateMetadata(endpointSlices, &slice.ObjectMeta, apivalidation.NameIsDNSSubdomain)
 	return noTransaction{}, refusal(endpointSlices, slice.Name, append(errs, validateEndpointSlice(slice)...))
 }
 
 func (endpointSliceStrategy) update(_ *Server, obj, old object, _ string, _ bool) (transaction, error) {
 	slice, was := obj.(*discoveryv1.EndpointSlice), old.(*discoveryv1.EndpointSlice)
+	settleEndpointSlice(slice)
 	if !equality.Semantic.DeepEqual(slice.Endpoints, was.Endpoints) || !equality.Semantic.DeepEqual(slice.Ports, was.Ports) ||
 		!equality.Semantic.DeepEqual(slice.Labels, was.Labels) {
 		slice.Generation = was.Generation + 1
 	}
 	errs := validateMetadataUpdate(&slice.ObjectMeta, &was.ObjectMeta)
+	errs = append(errs, validateFinalizers(&slice.ObjectMeta)...)
 	errs = append(errs, validateEndpointSlice(slice)...)
 	errs = append(errs, apivalidation.ValidateImmutableField(slice.AddressType, was.AddressType, field.NewPath("addressType"))...)
 	return noTransaction{}, refusal(endpointSlices, slice.Name, errs)
@@ -55,7 +58,25 @@ func (endpointSliceStrategy) update(_ *Server, obj, old object, _ string, _ bool
 
 func (endpointSliceStrategy) deleted(*Server, object) {}
 
-func (endpointSliceStrategy) warnings(*Server, object, string) []string { return nil }
+func (endpointSliceStrategy) warnings(_ *Server, obj, old object, _ string) []string {
+	if old == nil && obj.(*discoveryv1.EndpointSlice).AddressType == discoveryv1.AddressTypeFQDN {
+		return []string{"spec.addressType: FQDN endpoints are deprecated"}
+	}
+	return nil
+}
+
+// settleEndpointSlice removes what v1 does not store: the topology of v1beta1, and the difference between an empty list and none.
+func settleEndpointSlice(slice *discoveryv1.EndpointSlice) {
+	for i := range slice.Endpoints {
+		slice.Endpoints[i].DeprecatedTopology = nil
+	}
+	if len(slice.Endpoints) == 0 {
+		slice.Endpoints = nil
+	}
+	if len(slice.Ports) == 0 {
+		slice.Ports = nil
+	}
+}
 
 func validateEndpointSlice(slice *discoveryv1.EndpointSlice) (errs field.ErrorList) {
 	switch slice.AddressType {
@@ -103,28 +124,69 @@ func validateSliceEndpoint(e discoveryv1.Endpoint, addressType discoveryv1.Addre
 	case len(e.Addresses) > maxSliceAddresses:
 		errs = append(errs, field.TooMany(path.Child("addresses"), len(e.Addresses), maxSliceAddresses))
 	}
-	for i, text := range e.Addresses {
-		at := path.Child("addresses").Index(i)
-		if addressType == discoveryv1.AddressTypeFQDN {
-			errs = append(errs, validation.IsFullyQualifiedDomainName(at, text)...)
-			continue
-		}
-		invalid := validateEndpointAddress(text, at)
-		if ip, err := netip.ParseAddr(text); err == nil && ip.Is4() != (addressType == discoveryv1.AddressTypeIPv4) {
-			invalid = append(invalid, field.Invalid(at, text, "must be an address of type "+string(addressType)))
-		}
-		errs = append(errs, invalid...)
+	for i := range e.Addresses {
+		errs = append(errs, validateSliceAddress(e.Addresses[i], addressType, path.Child("addresses"), i)...)
 	}
 	if e.Hostname != nil {
 		errs = append(errs, validateDNSLabel(*e.Hostname, path.Child("hostname"))...)
 	}
-	if e.NodeName != nil {
-		for _, message := range apivalidation.NameIsDNSSubdomain(*e.NodeName, false) {
-			errs = append(errs, field.Invalid(path.Child("nodeName"), *e.NodeName, message))
+	errs = append(errs, validateNodeName(e.NodeName, path.Child("nodeName"))...)
+	if e.Hints != nil {
+		errs = append(errs, validateHints(e.Hints, path.Child("hints"))...)
+	}
+	return errs
+}
+
+// validateSliceAddress asks of address i of an endpoint what its type asks. An unknown type, which is refused itself, asks nothing.
+func validateSliceAddress(text string, addressType discoveryv1.AddressType, path *field.Path, i int) field.ErrorList {
+	var errs field.ErrorList
+	switch addressType {
+	case discoveryv1.AddressTypeFQDN:
+		return validation.IsFullyQualifiedDomainName(path.Index(i), text)
+	case discoveryv1.AddressTypeIPv4:
+		errs = validation.IsValidIPForLegacyField(path.Index(i), text, true, nil)
+	case discoveryv1.AddressTypeIPv6:
+		errs = validation.IsValidIP(path.Index(i), text)
+	default:
+		return nil
+	}
+	if len(errs) > 0 {
+		return errs
+	}
+	if ip, err := netip.ParseAddr(text); err == nil && ip.Is4() != (addressType == discoveryv1.AddressTypeIPv4) {
+		errs = append(errs, field.Invalid(path, text, "must be an "+string(addressType)+" address"))
+	}
+	return append(errs, validateReachable(text, path.Index(i))...)
+}
+
+// validateHints accepts up to eight zones and eight nodes, each once.
+func validateHints(hints *discoveryv1.EndpointHints, path *field.Path) (errs field.ErrorList) {
+	zones, nodes := path.Child("forZones"), path.Child("forNodes")
+	if len(hints.ForZones) > maxSliceHints {
+		return field.ErrorList{field.TooMany(zones, len(hints.ForZones), maxSliceHints)}
+	}
+	seen := map[string]bool{}
+	for i, zone := range hints.ForZones {
+		at := zones.Index(i).Child("name")
+		if seen[zone.Name] {
+			errs = append(errs, field.Duplicate(at, zone.Name))
+		}
+		seen[zone.Name] = true
+		for _, message := range validation.IsValidLabelValue(zone.Name) {
+			errs = append(errs, field.Invalid(at, zone.Name, message))
 		}
 	}
-	if len(e.DeprecatedTopology) > maxSliceTopologyItems {
-		errs = append(errs, field.TooMany(path.Child("deprecatedTopology"), len(e.DeprecatedTopology), maxSliceTopologyItems))
+	if len(hints.ForNodes) > maxSliceHints {
+		return append(errs, field.TooMany(nodes, len(hints.ForNodes), maxSliceHints))
+	}
+	seen = map[string]bool{}
+	for i, node := range hints.ForNodes {
+		at := nodes.Index(i).Child("name")
+		if seen[node.Name] {
+			errs = append(errs, field.Duplicate(at, node.Name))
+		}
+		seen[node.Name] = true
+		errs = append(errs, validateNodeName(&node.Name, at)...)
 	}
 	return errs
 }

@@ -29,7 +29,7 @@ func (eventStrategy) update(_ *Server, obj, old object, _ string, _ bool) (trans
 
 func (eventStrategy) deleted(*Server, object) {}
 
-func (eventStrategy) warnings(*Server, object, string) []string { return nil }
+func (eventStrategy) warnings(_ *Server, _, _ object, _ string) []string { return nil }
 
 func eventFields(o object, set fields.Set) {
 	e := o.(*corev1.Event)

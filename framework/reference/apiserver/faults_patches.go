@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"slices"
@@ -106,6 +107,7 @@ var patchFaults = []requestWrong{
 			}
 		})
 	}},
+	{fault.StrategicMergeServerError, func(b *requestBook) { b.strategicMergeRefused.Replace(serverError) }},
 	{fault.StrategicMergePlain, func(b *requestBook) { b.strategicMerge.Replace((*patcher).mergePatch) }},
 	{fault.StrategicMergeWithout, strategic(func(patch map[string]any) {
 		removeKeys(patch, func(k string, _ any) bool { return strings.HasPrefix(k, "$") })
@@ -120,6 +122,9 @@ var patchFaults = []requestWrong{
 		}
 	})},
 }
+
+// serverError blames the server for what a client has sent.
+func serverError(err error) error { return apierrors.NewInternalError(err) }
 
 // patched is a fault: the result of a patch is changed.
 func patched(change func(obj, old object)) func(*requestBook) {
@@ -171,6 +176,9 @@ var applyFaults = []requestWrong{
 				return right(configuration)
 			}
 		})
+	}},
+	{fault.ApplyServerError, func(b *requestBook) {
+		b.configurationRefused.Replace(func(message string) error { return serverError(errors.New(message)) })
 	}},
 	{fault.ApplyForces, apply(func(a *application) { a.force = true })},
 	{fault.ApplyForceIgnored, apply(func(a *application) { a.force = false })},

@@ -5,6 +5,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -107,9 +108,31 @@ func generate(change func(obj object, suffix string)) func(*requestBook) {
 var changeFaults = []requestWrong{
 	{fault.UIDIgnored, changed(func(_ *request, obj, old object) { obj.SetUID(old.GetUID()) })},
 	{fault.StaleWriteWins, func(b *requestBook) {
-		rule.Find(b.updates, versionCurrent.Name).Replace(func(_ *request, obj, _ object) error {
-			_, err := parseResourceVersion(obj.GetResourceVersion())
+		rule.Find(b.updates, versionCurrent.Name).Replace(func(rq *request, obj, _ object) error {
+			_, err := rq.book.versionRead.Do(obj.GetResourceVersion())
 			return err
+		})
+	}},
+	{fault.ResourceVersionServerError, func(b *requestBook) {
+		b.versionRead.Wrap(func(right func(string) (uint64, error)) func(string) (uint64, error) {
+			return func(version string) (uint64, error) {
+				v, err := right(version)
+				if err != nil {
+					return 0, apierrors.NewInternalError(err)
+				}
+				return v, nil
+			}
+		})
+	}},
+	{fault.InternalPolicyOfStatusWrites, func(b *requestBook) {
+		b.changeAnswered.Replace(func(rq *request, view object) object {
+			svc, ok := view.(*corev1.Service)
+			if !ok || rq.subresource != "status" || svc.Spec.Type != corev1.ServiceTypeExternalName {
+				return view
+			}
+			shown := svc.DeepCopy()
+			shown.Spec.InternalTrafficPolicy = new(corev1.ServiceInternalTrafficPolicyCluster)
+			return shown
 		})
 	}},
 	{fault.ResourceVersionRequired, func(b *requestBook) {

@@ -84,7 +84,8 @@ var (
 
 func (ipAddressStrategy) update(s *Server, obj, old object, _ string, _ bool) (transaction, error) {
 	address, was := obj.(*networkingv1.IPAddress), old.(*networkingv1.IPAddress)
-	errs := validateMetadataUpdate(&address.ObjectMeta, &was.ObjectMeta)
+	errs := append(validateFinalizers(&address.ObjectMeta), validateParentRef(address.Spec.ParentRef)...)
+	errs = append(errs, validateMetadataUpdate(&address.ObjectMeta, &was.ObjectMeta)...)
 	errs = append(errs, s.cluster.ipAddressParent.Do(address.Spec.ParentRef, was.Spec.ParentRef)...)
 	return noTransaction{}, refusal(ipAddresses, address.Name, errs)
 }
@@ -103,7 +104,7 @@ func (ipAddressStrategy) deleted(s *Server, obj object) {
 	s.collectServiceCIDRs()
 }
 
-func (ipAddressStrategy) warnings(*Server, object, string) []string { return nil }
+func (ipAddressStrategy) warnings(_ *Server, _, _ object, _ string) []string { return nil }
 
 // reservation is the address of an IPAddress that is being made by hand.
 type reservation struct {
@@ -135,7 +136,7 @@ func (s *Server) removeOrphan(name string) {
 		if err != nil || s.ownerOf(ip) != nil {
 			return
 		}
-		if _, _, err := s.deleteEntry(ipAddresses, e, nil, false); !errors.Is(err, errChanged) {
+		if _, _, err := s.deleteEntry(ipAddresses, e, &metav1.DeleteOptions{}, false); !errors.Is(err, errChanged) {
 			return
 		}
 	}

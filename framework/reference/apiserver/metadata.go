@@ -3,6 +3,7 @@ package apiserver
 import (
 	"fmt"
 	"net/http"
+	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -95,11 +96,11 @@ var (
 	}, spec.APIUidImmutable)
 
 	versionCurrent = rule.New("resource-version-current", func(rq *request, obj, old object) error {
-		v := obj.GetResourceVersion()
-		if _, err := parseResourceVersion(v); err != nil {
+		v, err := rq.book.versionRead.Do(obj.GetResourceVersion())
+		if err != nil {
 			return err
 		}
-		if v != "" && v != old.GetResourceVersion() {
+		if v != 0 && strconv.FormatUint(v, 10) != old.GetResourceVersion() { // "0" is no version, as the empty one
 			return storeError(errChanged, rq.resource, rq.namespace, rq.name)
 		}
 		return nil

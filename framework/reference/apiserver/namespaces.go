@@ -70,7 +70,7 @@ func (namespaceStrategy) update(_ *Server, obj, old object, subresource string, 
 
 func (namespaceStrategy) deleted(*Server, object) {}
 
-func (namespaceStrategy) warnings(*Server, object, string) []string { return nil }
+func (namespaceStrategy) warnings(_ *Server, _, _ object, _ string) []string { return nil }
 
 func validateNamespaceFinalizers(ns *corev1.Namespace) (errs field.ErrorList) {
 	for i, f := range ns.Spec.Finalizers {

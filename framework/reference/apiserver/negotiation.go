@@ -23,6 +23,7 @@ const (
 type encoding struct {
 	media  string
 	as     string
+	beta   bool // the shape is that of v1beta1
 	pretty bool
 	stream bool // the client named ;stream=watch
 }
@@ -64,7 +65,7 @@ func negotiate(r *http.Request, watch bool) (encoding, error) {
 			if !knownShape(as, clause.Params["g"], clause.Params["v"]) || as == asTable && e.media == mediaProtobuf {
 				continue
 			}
-			e.as = as
+			e.as, e.beta = as, clause.Params["v"] == "v1beta1"
 		}
 		return e, nil
 	}
@@ -73,7 +74,7 @@ func negotiate(r *http.Request, watch bool) (encoding, error) {
 
 // knownShape reports whether objects can be turned into the named kind.
 func knownShape(as, group, version string) bool {
-	return group == metav1.GroupName && version == "v1" && (as == asTable || as == asMetadata || as == asMetadataList)
+	return group == metav1.GroupName && (version == "v1" || version == "v1beta1") && (as == asTable || as == asMetadata || as == asMetadataList)
 }
 
 // wantsPretty tells people from programs as a real server does: by the pretty parameter, otherwise by the client's name.

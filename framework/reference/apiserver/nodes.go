@@ -33,7 +33,7 @@ func (nodeStrategy) update(_ *Server, obj, old object, subresource string, _ boo
 
 func (nodeStrategy) deleted(*Server, object) {}
 
-func (nodeStrategy) warnings(*Server, object, string) []string { return nil }
+func (nodeStrategy) warnings(_ *Server, _, _ object, _ string) []string { return nil }
 
 func validateNodeAddresses(node *corev1.Node) (errs field.ErrorList) {
 	seen := map[corev1.NodeAddress]bool{}

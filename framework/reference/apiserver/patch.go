@@ -84,6 +84,8 @@ var (
 
 	strategicMerge = rule.New("strategic-merge-patch", (*patcher).strategicMergePatch, spec.APIStrategicMergePorts, spec.APIStrategicMergeSameNumber)
 
+	strategicMergeRefused = rule.New("strategic-merge-patch-refused", strategicPatchError, spec.APIStrategicMergeClientError)
+
 	strategicMergeApplied = rule.New("strategic-merge-patch-applied", strategicMergeDocument, spec.APIStrategicMergePorts, spec.APIStrategicMergeMap)
 )
 
@@ -111,6 +113,10 @@ var (
 		_, err := typeConverter().ObjectToTyped(configuration)
 		return err
 	}, spec.APIApplyPortDuplicate)
+
+	configurationRefused = rule.New("apply-configuration-refused", func(message string) error {
+		return apierrors.NewBadRequest(message)
+	}, spec.APIApplyClientError)
 
 	configurationApplied = rule.New("apply-configuration-merged", func(a application) (runtime.Object, error) {
 		return a.fields.Apply(a.live, a.configuration, a.manager, a.force)
@@ -146,7 +152,7 @@ func (p *patcher) strictProblems(errs []error) error {
 	}
 	if !p.warned {
 		p.warned = true
-		p.rq.warn(strict.messages...)
+		p.rq.warn(strict.warnings...)
 	}
 	return nil
 }
@@ -283,7 +289,7 @@ func (p *patcher) strategicMergePatch(old object) (object, error) {
 	}
 	patched, err := p.rq.book.strategicMergeApplied.Do(original, patch, lookup)
 	if err != nil {
-		return nil, strategicPatchError(err)
+		return nil, p.rq.book.strategicMergeRefused.Do(err)
 	}
 	obj := p.rq.resource.newObject()
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(patched, obj, p.options.strict()); err != nil {
@@ -329,14 +335,14 @@ func (p *patcher) apply(force bool) (func(object) (object, error), error) {
 			return nil, apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", err))
 		}
 		if p.options.strict() {
-			rq.warn(err.Error())
+			rq.warn(decodingWarnings(err)...)
 		}
 	}
 	if gvk := configuration.GroupVersionKind(); gvk != res.gvk {
 		return nil, apierrors.NewBadRequest(fmt.Sprintf("the object to apply is a %q, the request is for a %q: set apiVersion and kind", gvk, res.gvk))
 	}
 	if err := rq.book.configurationTyped.Do(configuration); err != nil {
-		return nil, apierrors.NewBadRequest(fmt.Sprintf("failed to create typed patch object (%s/%s; %s, Kind=%s): %v",
+		return nil, rq.book.configurationRefused.Do(fmt.Sprintf("failed to create typed patch object (%s/%s; %s, Kind=%s): %v",
 			rq.namespace, rq.name, res.groupVersion(), res.gvk.Kind, err))
 	}
 	fields, err := rq.server.fieldManager(res, rq.subresource)

@@ -103,7 +103,7 @@ func (podStrategy) update(_ *Server, obj, old object, subresource string, _ bool
 
 func (podStrategy) deleted(*Server, object) {}
 
-func (podStrategy) warnings(*Server, object, string) []string { return nil }
+func (podStrategy) warnings(_ *Server, _, _ object, _ string) []string { return nil }
 
 // podGracePeriod is how many seconds a pod gets to end: none if it has not been given to a node or has ended already.
 func podGracePeriod(pod *corev1.Pod, asked *int64) int64 {

@@ -17,7 +17,7 @@ var requestKinds = rule.Pure{
 	Answers: []reflect.Type{
 		reflect.TypeFor[negotiating](), reflect.TypeFor[warning](), reflect.TypeFor[seeing](), reflect.TypeFor[reading](),
 		reflect.TypeFor[dryRunning](), reflect.TypeFor[func(string) bool](), reflect.TypeFor[func(string) string](),
-		reflect.TypeFor[func(string) error](), reflect.TypeFor[func(string) (string, error)](), reflect.TypeFor[func(string) field.ErrorList](),
+		reflect.TypeFor[func(string) error](), reflect.TypeFor[func(error) error](), reflect.TypeFor[func(string) (uint64, error)](), reflect.TypeFor[func(string) (string, error)](), reflect.TypeFor[func(string) field.ErrorList](),
 		reflect.TypeFor[func([]string) field.ErrorList](), reflect.TypeFor[func(string, []string) (string, error)](),
 		reflect.TypeFor[func(object) bool](), reflect.TypeFor[func(obj, old object) bool](),
 		reflect.TypeFor[func(*metav1.PatchOptions, types.PatchType) field.ErrorList](),

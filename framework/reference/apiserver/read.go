@@ -37,6 +37,9 @@ func (rq *request) get() error {
 	return nil
 }
 
+// versionRead reads the resource version that a client names.
+var versionRead = rule.New("resource-version-read", parseResourceVersion, spec.APIResourceVersionClientError)
+
 // parseResourceVersion reads a resource version from a client; empty is 0.
 func parseResourceVersion(v string) (uint64, error) {
 	if v == "" {
@@ -51,7 +54,7 @@ func parseResourceVersion(v string) (uint64, error) {
 
 // fresh refuses to answer a client that has seen a later state than there is.
 func (rq *request) fresh(version string) error {
-	v, err := parseResourceVersion(version)
+	v, err := rq.book.versionRead.Do(version)
 	if err != nil {
 		return err
 	}
@@ -131,37 +134,51 @@ func (rq *request) list() error {
 	if err != nil {
 		return err
 	}
+	entries, meta, err := rq.listed(options, match, rq.book.listNamespace.Do(rq))
+	if err != nil {
+		return err
+	}
+	objs := make([]object, len(entries))
+	for i, e := range entries {
+		objs[i] = e.view
+	}
+	rq.answer(http.StatusOK, rq.resource.newList(meta, objs))
+	return nil
+}
+
+// listed returns the part of a list that the options ask for.
+func (rq *request) listed(options *internalversion.ListOptions, match func(object) bool, namespace string) (listed []*entry, meta metav1.ListMeta, err error) {
 	entries, version, after := []*entry(nil), uint64(0), ""
 	if options.Continue != "" {
 		if options.ResourceVersion != "" && options.ResourceVersion != "0" {
-			return apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
+			return nil, meta, apierrors.NewBadRequest("specifying resource version is not allowed when using continue")
 		}
 		if entries, version, after, err = rq.book.listContinued.Do(rq, options.Continue); err != nil {
-			return err
+			return nil, meta, err
 		}
 	} else {
 		if err := rq.fresh(options.ResourceVersion); err != nil {
-			return err
+			return nil, meta, err
 		}
 		entries, version = rq.server.store.list(rq.resource, "")
-		if options.ResourceVersionMatch == metav1.ResourceVersionMatchExact && options.ResourceVersion != strconv.FormatUint(version, 10) {
+		if wantsExactly(options) && options.ResourceVersion != strconv.FormatUint(version, 10) {
 			// Only the present state is kept: as after a compaction of the storage.
-			return apierrors.NewResourceExpired("The provided resource version is too old: only the latest state can be listed")
+			return nil, meta, apierrors.NewResourceExpired("The provided resource version is too old: only the latest state can be listed")
 		}
 	}
 	all := entries
-	entries = inNamespace(entries, rq.resource, rq.book.listNamespace.Do(rq))
+	entries = inNamespace(entries, rq.resource, namespace)
 	entries = entries[sort.Search(len(entries), func(i int) bool { return entries[i].key > after }):]
 	selective := options.LabelSelector != nil && !options.LabelSelector.Empty() || options.FieldSelector != nil && !options.FieldSelector.Empty()
 
-	meta := metav1.ListMeta{ResourceVersion: strconv.FormatUint(version, 10)}
-	objs := make([]object, 0, min(len(entries), 1024))
+	meta.ResourceVersion = strconv.FormatUint(version, 10)
+	listed = make([]*entry, 0, min(len(entries), 1024))
 	for i, e := range entries {
 		if !match(e.view) {
 			continue
 		}
-		objs = append(objs, e.view)
-		if rest := len(entries) - i - 1; options.Limit > 0 && int64(len(objs)) == options.Limit && rest > 0 {
+		listed = append(listed, e)
+		if rest := len(entries) - i - 1; options.Limit > 0 && int64(len(listed)) == options.Limit && rest > 0 {
 			meta.Continue = rq.server.snapshots.token(rq.resource, version, all, e.key)
 			if !selective {
 				remaining := int64(rest)
@@ -170,8 +187,14 @@ func (rq *request) list() error {
 			break
 		}
 	}
-	rq.answer(http.StatusOK, rq.resource.newList(meta, objs))
-	return nil
+	return listed, meta, nil
+}
+
+// wantsExactly reports whether a list is to be that of its resource version, and of no newer one. A list in parts is, if it does not say what it wants
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/, semantics for get and list).
+func wantsExactly(options *internalversion.ListOptions) bool {
+	inParts := options.Limit > 0 && options.ResourceVersion != "" && options.ResourceVersion != "0"
+	return options.ResourceVersionMatch == metav1.ResourceVersionMatchExact || options.ResourceVersionMatch == "" && inParts
 }
 
 // continueToken is what a client sends back for the next part of a list.

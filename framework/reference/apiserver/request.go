@@ -160,6 +160,13 @@ func (rq *request) handle() error {
 		}
 	}
 	watch := rq.legacyWatch || rq.name == "" && rq.r.Method == http.MethodGet && rq.wantsWatch()
+	handler := rq.handler(watch)
+	if handler == nil {
+		return rq.book.methodRefused.Do()
+	}
+	if res.deprecated != nil {
+		rq.warn(res.deprecated(rq.server.minor)...)
+	}
 	e, err := rq.book.mediaNegotiated.Do(rq.r, watch)
 	if err != nil {
 		return err
@@ -168,45 +175,43 @@ func (rq *request) handle() error {
 	if err := rq.lacksDryRun(); err != nil {
 		return err
 	}
+	return handler()
+}
+
+// handler returns the handler of the verb, nil if the path does not serve the method.
+func (rq *request) handler(watch bool) func() error {
+	method, res := rq.r.Method, rq.resource
 	switch {
-	case rq.legacyWatch && rq.r.Method == http.MethodGet:
-		return rq.watch()
 	case rq.legacyWatch:
+		if method == http.MethodGet {
+			return rq.watch
+		}
 	case rq.name == "":
-		switch rq.r.Method {
-		case http.MethodGet:
-			if watch {
-				return rq.watch()
-			}
-			return rq.list()
-		case http.MethodPost:
-			if !res.namespaced || rq.namespace != "" {
-				return rq.create()
-			}
-		case http.MethodDelete:
-			if !res.noDeleteCollection && (!res.namespaced || rq.namespace != "") {
-				return rq.deleteCollection()
-			}
+		inOneNamespace := !res.namespaced || rq.namespace != ""
+		switch {
+		case method == http.MethodGet && watch:
+			return rq.watch
+		case method == http.MethodGet:
+			return rq.list
+		case method == http.MethodPost && inOneNamespace:
+			return rq.create
+		case method == http.MethodDelete && inOneNamespace && !res.noDeleteCollection:
+			return rq.deleteCollection
 		}
 	case rq.subresource == "finalize":
-		if rq.r.Method == http.MethodPut {
-			return rq.put()
+		if method == http.MethodPut {
+			return rq.put
 		}
-	default:
-		switch rq.r.Method {
-		case http.MethodGet:
-			return rq.get()
-		case http.MethodPut:
-			return rq.put()
-		case http.MethodPatch:
-			return rq.patch()
-		case http.MethodDelete:
-			if rq.subresource == "" {
-				return rq.delete()
-			}
-		}
+	case method == http.MethodGet:
+		return rq.get
+	case method == http.MethodPut:
+		return rq.put
+	case method == http.MethodPatch:
+		return rq.patch
+	case method == http.MethodDelete && rq.subresource == "":
+		return rq.delete
 	}
-	return rq.book.methodRefused.Do()
+	return nil
 }
 
 // Rules for requests of any kind.
@@ -246,6 +251,14 @@ type writeOptions struct {
 	manager string
 	// Unknown and duplicate fields are refused, or warned of, or neither.
 	refusesUnknown, warnsOfUnknown bool
+	warn                           func(texts ...string) // tells the client; nil for a write of the server itself
+}
+
+// tell warns the client, if there is one.
+func (o writeOptions) tell(warnings []string) {
+	if o.warn != nil {
+		o.warn(warnings...)
+	}
 }
 
 // strict reports whether anybody wants to know of unknown and duplicate fields.
@@ -294,7 +307,7 @@ func (rq *request) newWriteOptions(kind string, o metav1.UpdateOptions, errs fie
 		validation = metav1.FieldValidationIgnore
 	}
 	return writeOptions{
-		dryRun: len(o.DryRun) > 0, manager: rq.fieldManager(o.FieldManager),
+		dryRun: len(o.DryRun) > 0, manager: rq.fieldManager(o.FieldManager), warn: rq.warn,
 		refusesUnknown: rq.book.unknownRefused.Do(validation), warnsOfUnknown: rq.book.unknownWarnedOf.Do(validation),
 	}, nil
 }
@@ -402,7 +415,7 @@ func (rq *request) decode(data []byte, media string, options writeOptions) (obje
 	obj, err := rq.book.objectRead.Do(rq.server, rq.resource, decoder, data)
 	var strict *strictError
 	if errors.As(err, &strict) && options.warnsOfUnknown {
-		rq.warn(strict.messages...)
+		rq.warn(strict.warnings...)
 		return obj, nil
 	}
 	return obj, err
@@ -449,22 +462,36 @@ func summary(data []byte) string {
 // strictError is the refusal of unknown and duplicate fields. It comes with an object that does without them.
 type strictError struct {
 	*apierrors.StatusError
-	messages []string
+	messages, warnings []string
+}
+
+// decodingWarnings are the lines of an error of decoding. The reader of YAML tells of several duplicate keys in one error, below a heading.
+func decodingWarnings(err error) (warnings []string) {
+	_, lines, isYAML := strings.Cut(err.Error(), "yaml: unmarshal errors:\n")
+	if !isYAML {
+		return []string{err.Error()}
+	}
+	for line := range strings.SplitSeq(lines, "\n") {
+		warnings = append(warnings, strings.TrimSpace(line))
+	}
+	return warnings
 }
 
 func newStrictError(res *resource, errs []error) *strictError {
 	messages := make([]string, len(errs))
+	var warnings []string
 	for i, err := range errs {
 		messages[i] = err.Error()
+		warnings = append(warnings, decodingWarnings(err)...)
 	}
-	return &strictError{messages: messages, StatusError: apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: %s",
+	return &strictError{messages: messages, warnings: warnings, StatusError: apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: strict decoding error: %s",
 		res.gvk.Kind, res.gvk.Version, res.gvk.Kind, strings.Join(messages, ", ")))}
 }
 
 // maxWarnings bounds the header of a hostile body.
 const maxWarnings = 100
 
-// warn adds Warning headers (RFC 7234 section 5.5). It must be called before the answer is written.
+// warn adds Warning headers (RFC 7234 section 5.5), each text once. It must be called before the answer is written.
 func (rq *request) warn(texts ...string) {
 	if rq.server.lacks(spec.FeatureWarnings) {
 		return
@@ -473,7 +500,7 @@ func (rq *request) warn(texts ...string) {
 		if i == maxWarnings {
 			return
 		}
-		if header, err := rq.book.warningWritten.Do(text); err == nil {
+		if header, err := rq.book.warningWritten.Do(text); err == nil && !slices.Contains(rq.w.Header()["Warning"], header) {
 			rq.w.Header().Add("Warning", header)
 		}
 	}

@@ -42,8 +42,8 @@ type strategy interface {
 	update(s *Server, obj, old object, subresource string, dryRun bool) (transaction, error)
 	// deleted is called once after the object has left the store.
 	deleted(s *Server, obj object)
-	// warnings are the Warning headers of a write to the object, or to a subresource of it.
-	warnings(s *Server, obj object, subresource string) []string
+	// warnings are the Warning headers of a write to the object, or to a subresource of it; old is nil on create.
+	warnings(s *Server, obj, old object, subresource string) []string
 }
 
 // resource describes one served resource. Descriptions are shared by all servers and never change.
@@ -58,6 +58,8 @@ type resource struct {
 	createOnUpdate     bool     // PUT of a name that does not exist creates it
 	returnsDeleted     bool     // DELETE answers with the object instead of a Status
 	noDeleteCollection bool
+	noCollector        bool                     // propagation policies have no effect
+	deprecated         func(minor int) []string // the warnings of every request to the resource; nil is none
 	newObject          func() object
 	newList            func(metav1.ListMeta, []object) runtime.Object
 	selectableFields   []string // besides metadata.name and, where there are namespaces, metadata.namespace
@@ -115,7 +117,7 @@ func listOf[T any, L runtime.Object](build func(metav1.ListMeta, []T) L, typeMet
 var (
 	namespaces = &resource{
 		gvk: corev1.SchemeGroupVersion.WithKind("Namespace"), name: "namespaces", singular: "namespace", shortNames: []string{"ns"},
-		subresources: []string{"status", "finalize"}, returnsDeleted: true, noDeleteCollection: true,
+		subresources: []string{"status", "finalize"}, returnsDeleted: true, noDeleteCollection: true, noCollector: true,
 		newObject: func() object { return &corev1.Namespace{} },
 		newList: listOf(func(m metav1.ListMeta, items []corev1.Namespace) *corev1.NamespaceList {
 			return &corev1.NamespaceList{TypeMeta: listType(corev1.SchemeGroupVersion, "NamespaceList"), ListMeta: m, Items: items}
@@ -146,7 +148,8 @@ var (
 		newList: listOf(func(m metav1.ListMeta, items []corev1.Endpoints) *corev1.EndpointsList {
 			return &corev1.EndpointsList{TypeMeta: listType(corev1.SchemeGroupVersion, "EndpointsList"), ListMeta: m, Items: items}
 		}, func(o *corev1.Endpoints) *metav1.TypeMeta { return &o.TypeMeta }),
-		strategy: endpointsStrategy{},
+		deprecated: endpointsDeprecated,
+		strategy:   endpointsStrategy{},
 	}
 	pods = &resource{
 		gvk: corev1.SchemeGroupVersion.WithKind("Pod"), name: "pods", singular: "pod", shortNames: []string{"po"}, categories: []string{"all"},
@@ -173,7 +176,7 @@ var (
 	}
 	events = &resource{
 		gvk: corev1.SchemeGroupVersion.WithKind("Event"), name: "events", singular: "event", shortNames: []string{"ev"},
-		namespaced: true, createOnUpdate: true,
+		namespaced: true, createOnUpdate: true, noCollector: true,
 		newObject: func() object { return &corev1.Event{} },
 		newList: listOf(func(m metav1.ListMeta, items []corev1.Event) *corev1.EventList {
 			return &corev1.EventList{TypeMeta: listType(corev1.SchemeGroupVersion, "EventList"), ListMeta: m, Items: items}

@@ -68,7 +68,7 @@ func (serviceCIDRStrategy) deleted(s *Server, obj object) {
 	}
 }
 
-func (serviceCIDRStrategy) warnings(*Server, object, string) []string { return nil }
+func (serviceCIDRStrategy) warnings(_ *Server, _, _ object, _ string) []string { return nil }
 
 // rangeTransaction makes a range of a ServiceCIDR once it is stored.
 type rangeTransaction struct {
@@ -172,6 +172,9 @@ func changedCIDRs(texts, old []string) ([]netip.Prefix, field.ErrorList) {
 		if texts[i] != text {
 			errs = append(errs, field.Invalid(path.Index(i), texts[i], apivalidation.FieldImmutableErrorMsg))
 		}
+	}
+	if len(texts) == len(old) {
+		return nil, errs // the stored ones, which are valid
 	}
 	prefixes, invalid := parseCIDRs(texts)
 	return prefixes, append(errs, invalid...)

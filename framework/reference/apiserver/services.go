@@ -57,7 +57,7 @@ func (serviceStrategy) deleted(s *Server, obj object) {
 	}
 }
 
-func (serviceStrategy) warnings(s *Server, obj object, subresource string) []string {
+func (serviceStrategy) warnings(s *Server, obj, _ object, subresource string) []string {
 	return s.serviceBook.warned.Do(s, obj.(*corev1.Service), subresource)
 }
 

@@ -55,33 +55,42 @@ func (rq *request) shape(obj runtime.Object) (runtime.Object, error) {
 		if !ok {
 			return nil, notAcceptableShape("you requested PartialObjectMetadata, but the requested object is a list")
 		}
-		return partialMetadata(o), nil
+		return rq.partialMetadata(o), nil
 	case asMetadataList:
 		if _, single := obj.(object); single {
 			return nil, notAcceptableShape("you requested PartialObjectMetadataList, but the requested object is not a list")
 		}
-		return partialMetadataList(obj)
+		return rq.partialMetadataList(obj)
 	}
 	return obj, nil
 }
 
-func partialMetadata(obj object) *metav1.PartialObjectMetadata {
+// shapeType is the type of a shape. Those of v1 and v1beta1 have the same fields.
+func (rq *request) shapeType(kind string) metav1.TypeMeta {
+	version := "v1"
+	if rq.encoding.beta {
+		version = "v1beta1"
+	}
+	return metav1.TypeMeta{APIVersion: metav1.GroupName + "/" + version, Kind: kind}
+}
+
+func (rq *request) partialMetadata(obj object) *metav1.PartialObjectMetadata {
 	m := meta.AsPartialObjectMetadata(obj)
-	m.TypeMeta = metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: asMetadata}
+	m.TypeMeta = rq.shapeType(asMetadata)
 	return m
 }
 
-func partialMetadataList(list runtime.Object) (runtime.Object, error) {
+func (rq *request) partialMetadataList(list runtime.Object) (runtime.Object, error) {
 	listMeta, err := meta.ListAccessor(list)
 	if err != nil {
 		return nil, err
 	}
 	result := &metav1.PartialObjectMetadataList{
-		TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: asMetadataList},
+		TypeMeta: rq.shapeType(asMetadataList),
 		ListMeta: listMetaOf(listMeta),
 	}
 	err = meta.EachListItem(list, func(o runtime.Object) error {
-		m := partialMetadata(o.(object))
+		m := rq.partialMetadata(o.(object))
 		m.TypeMeta = metav1.TypeMeta{}
 		result.Items = append(result.Items, *m)
 		return nil
@@ -98,7 +107,7 @@ func (rq *request) table(obj runtime.Object) (runtime.Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	t := &metav1.Table{TypeMeta: metav1.TypeMeta{APIVersion: metav1.SchemeGroupVersion.String(), Kind: asTable}, Rows: []metav1.TableRow{}}
+	t := &metav1.Table{TypeMeta: rq.shapeType(asTable), Rows: []metav1.TableRow{}}
 	row := func(o runtime.Object) error {
 		single := o.(object)
 		r := metav1.TableRow{Cells: rq.resource.cells(single)}
@@ -109,7 +118,7 @@ func (rq *request) table(obj runtime.Object) (runtime.Object, error) {
 			single.GetObjectKind().SetGroupVersionKind(rq.resource.gvk)
 			r.Object.Object = single
 		default:
-			r.Object.Object = partialMetadata(single)
+			r.Object.Object = rq.partialMetadata(single)
 		}
 		t.Rows = append(t.Rows, r)
 		return nil
@@ -127,7 +136,7 @@ func (rq *request) table(obj runtime.Object) (runtime.Object, error) {
 				return nil, err
 			}
 		} else {
-			t.Rows = append(t.Rows, metav1.TableRow{Cells: make([]any, len(rq.resource.columns)), Object: runtime.RawExtension{Object: partialMetadata(single)}})
+			t.Rows = append(t.Rows, metav1.TableRow{Cells: make([]any, len(rq.resource.columns)), Object: runtime.RawExtension{Object: rq.partialMetadata(single)}})
 		}
 	}
 	if !rq.columnsSent { // the events of a watch repeat them not
@@ -180,10 +189,12 @@ func tableColumns(name string) ([]metav1.TableColumnDefinition, func(object) []a
 			var ports, addresses []string
 			for _, p := range slice.Ports {
 				switch {
-				case p.Port == nil:
-					ports = append(ports, "*")
-				default:
+				case p.Port != nil:
 					ports = append(ports, strconv.Itoa(int(*p.Port)))
+				case p.Name != nil:
+					ports = append(ports, *p.Name)
+				default:
+					ports = append(ports, "*")
 				}
 			}
 			for _, e := range slice.Endpoints {
@@ -271,11 +282,13 @@ func externalIPs(svc *corev1.Service) string {
 func endpointsText(e *corev1.Endpoints) string {
 	var all []string
 	for _, subset := range e.Subsets {
-		for _, a := range subset.Addresses {
-			if len(subset.Ports) == 0 {
+		if len(subset.Ports) == 0 {
+			for _, a := range subset.Addresses {
 				all = append(all, a.IP)
 			}
-			for _, p := range subset.Ports {
+		}
+		for _, p := range subset.Ports {
+			for _, a := range subset.Addresses {
 				all = append(all, net.JoinHostPort(a.IP, strconv.Itoa(int(p.Port))))
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/service-conformance/conformance/framework/reference/service"
 )
 
 // What the strategies of this package check is enough that the data of Services, nodes and endpoints is sound. It is
@@ -26,20 +28,24 @@ func refusal(res *resource, name string, errs field.ErrorList) error {
 }
 
 func validateMetadata(res *resource, m *metav1.ObjectMeta, name apivalidation.ValidateNameFunc) field.ErrorList {
-	return apivalidation.ValidateObjectMeta(m, res.namespaced, name, field.NewPath("metadata"))
+	return append(apivalidation.ValidateObjectMeta(m, res.namespaced, name, field.NewPath("metadata")), validateFinalizers(m)...)
+}
+
+// validateFinalizers asks of finalizers what those of a Service are asked.
+func validateFinalizers(m *metav1.ObjectMeta) field.ErrorList {
+	return service.ValidateFinalizers(m.Finalizers, field.NewPath("metadata", "finalizers"))
 }
 
 func validateMetadataUpdate(m, old *metav1.ObjectMeta) field.ErrorList {
 	return apivalidation.ValidateObjectMetaUpdate(m, old, field.NewPath("metadata"))
 }
 
-// validateEndpointAddress accepts what traffic can be sent to. Leading zeros are refused (CVE-2021-29923).
-func validateEndpointAddress(text string, path *field.Path) (errs field.ErrorList) {
+// validateReachable accepts of the valid addresses those that traffic can be sent to.
+func validateReachable(text string, path *field.Path) (errs field.ErrorList) {
 	ip, err := netip.ParseAddr(text)
-	if err != nil || ip.Zone() != "" {
-		return field.ErrorList{field.Invalid(path, text, "must be a valid IP address, (e.g. 10.9.8.7 or 2001:db8::ffff)")}
+	if err != nil {
+		return field.ErrorList{field.Invalid(path, text, err.Error())}
 	}
-	ip = ip.Unmap()
 	for _, special := range []struct {
 		is   bool
 		what string
@@ -80,6 +86,17 @@ func validateDNSLabel(text string, path *field.Path) field.ErrorList {
 		return field.ErrorList{field.Invalid(path, text, strings.Join(messages, ", "))}
 	}
 	return nil
+}
+
+// validateNodeName accepts the name that a Node may have; nil is no name.
+func validateNodeName(name *string, path *field.Path) (errs field.ErrorList) {
+	if name == nil {
+		return nil
+	}
+	for _, message := range apivalidation.NameIsDNSSubdomain(*name, false) {
+		errs = append(errs, field.Invalid(path, *name, message))
+	}
+	return errs
 }
 
 func validatePortNumber(port int32, path *field.Path) field.ErrorList {

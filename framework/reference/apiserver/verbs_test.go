@@ -392,3 +392,20 @@ func TestWarningsOfTheStatus(t *testing.T) {
 	g.Expect(resp.StatusCode).To(Equal(http.StatusOK), body)
 	g.Expect(resp.Header.Values("Warning")).To(ConsistOf(ContainSubstring("status.loadBalancer.ingress[0]")))
 }
+
+func TestDeleteCollectionInParts(t *testing.T) {
+	g, ctx := NewWithT(t), context.Background()
+	s := startServer(t, Options{})
+	services := clientFor(t, s, mediaJSON).CoreV1().Services("kube-public")
+	for _, name := range []string{"a", "b", "c"} {
+		_, err := services.Create(ctx, newService(name), metav1.CreateOptions{})
+		g.Expect(err).NotTo(HaveOccurred())
+	}
+	first, err := services.List(ctx, metav1.ListOptions{Limit: 1})
+	g.Expect(err).NotTo(HaveOccurred())
+	resp, body := send(t, s, http.MethodDelete, "/api/v1/namespaces/kube-public/services?limit=1&continue="+first.Continue, "", "")
+	g.Expect(resp.StatusCode).To(Equal(http.StatusOK), body)
+	left, err := services.List(ctx, metav1.ListOptions{})
+	g.Expect(err).NotTo(HaveOccurred())
+	g.Expect(left.Items).To(HaveExactElements(HaveField("Name", "a"), HaveField("Name", "c")))
+}

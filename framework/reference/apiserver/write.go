@@ -42,7 +42,6 @@ func (rq *request) create() error {
 	if err != nil {
 		return err
 	}
-	rq.warn(rq.resource.strategy.warnings(rq.server, made, "")...)
 	rq.answer(http.StatusCreated, made)
 	return nil
 }
@@ -80,10 +79,11 @@ func (s *Server) createNamed(res *resource, obj object, options writeOptions, w 
 	if err != nil {
 		return nil, err
 	}
+	options.tell(res.strategy.warnings(s, obj, nil, ""))
 	if dryRun {
 		tx.Rollback()
 		if s.store.get(res, obj.GetNamespace(), obj.GetName()) != nil {
-			return nil, storeError(errExists, res, obj.GetNamespace(), obj.GetName())
+			return nil, nameTaken(res, obj)
 		}
 		return s.view(res, obj), nil
 	}
@@ -106,6 +106,9 @@ var (
 	}, spec.AllocRefusedCreateLeaksNothing, spec.AllocExhaustedRefused)
 
 	nameUnique = rule.New("name-unique", func(_ *Server, res *resource, obj object, err error) (object, error) {
+		if errors.Is(err, errExists) {
+			return nil, nameTaken(res, obj)
+		}
 		return nil, storeError(err, res, obj.GetNamespace(), obj.GetName())
 	}, spec.APINameUnique)
 
@@ -113,6 +116,15 @@ var (
 		return rq.resource.createOnUpdate && rq.subresource == ""
 	}, spec.APIPUTCreates, spec.APIStatusNotCreated)
 )
+
+// nameTaken is the refusal of a new object whose name another one has. A client whose object has a generateName is told to try again, as
+// the name counts as generated.
+func nameTaken(res *resource, obj object) error {
+	if obj.GetGenerateName() != "" {
+		return apierrors.NewGenerateNameConflict(res.groupResource(), obj.GetName(), 1)
+	}
+	return storeError(errExists, res, obj.GetNamespace(), obj.GetName())
+}
 
 // asked says that a request is a dry run if the client asks for one.
 func asked(dryRun bool) bool { return dryRun }
@@ -166,7 +178,7 @@ func (rq *request) modify(m modification) error {
 		if err != nil {
 			return err
 		}
-		rq.answer(code, result)
+		rq.answer(code, rq.book.changeAnswered.Do(rq, result))
 		return nil
 	}
 }
@@ -208,15 +220,13 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	warnings := res.strategy.warnings(s, obj, rq.subresource)
+	rq.warn(res.strategy.warnings(s, obj, old.stored, rq.subresource)...)
 	switch {
 	case dryRun:
 		tx.Rollback()
-		rq.warn(warnings...)
 		return s.view(res, obj), http.StatusOK, nil
 	case rq.book.unchangedStays.Do(obj, old.stored):
 		tx.Rollback()
-		rq.warn(warnings...)
 		return old.view, http.StatusOK, nil
 	}
 	result, err := s.replace(res, old, obj, writes)
@@ -228,7 +238,6 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 	if res == services {
 		s.collectServiceCIDRs() // an address may have been given back
 	}
-	rq.warn(warnings...)
 	return result, http.StatusOK, nil
 }
 
@@ -240,6 +249,9 @@ var (
 
 	// Of several patches at a time, each starts from what the one before it has stored.
 	changeOfLatest = rule.New("change-of-latest", func(_ *request, stored object) object { return stored }, spec.APIConcurrentPatches)
+
+	// The answer to a change shows the object as a get does.
+	changeAnswered = rule.New("change-answered", func(_ *request, view object) object { return view }, spec.APIInternalTrafficPolicyExternalName)
 
 	unchangedStays = rule.New("unchanged-stays", func(obj, old object) bool {
 		return equality.Semantic.DeepEqual(obj, old)
@@ -283,6 +295,9 @@ func (rq *request) createByModify(m modification) (object, int, error) {
 		return nil, 0, apierrors.NewConflict(rq.resource.groupResource(), rq.name,
 			fmt.Errorf("uid mismatch: the provided object specified uid %s, and no existing object was found", uid))
 	}
+	if _, err := rq.book.versionRead.Do(obj.GetResourceVersion()); err != nil {
+		return nil, 0, err
+	}
 	obj.SetResourceVersion("") // of an object that is gone
 	w := write{manager: m.options.manager, object: obj.DeepCopyObject().(object)}
 	if m.apply {
@@ -295,7 +310,6 @@ func (rq *request) createByModify(m modification) (object, int, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	rq.warn(rq.resource.strategy.warnings(rq.server, made, "")...)
 	return made, http.StatusCreated, nil
 }
 

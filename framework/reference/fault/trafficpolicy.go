@@ -4,17 +4,19 @@ import "github.com/service-conformance/conformance/framework/spec"
 
 // Traffic policies.
 var (
-	ExternalPolicyClusterOnly  = New("external-policy-cluster-only", "externalTrafficPolicy Local is refused", spec.APIExternalTrafficPolicyValues)
-	ExternalPolicyUnchecked    = New("external-policy-unchecked", "any text is an externalTrafficPolicy", spec.APIExternalTrafficPolicyValues)
-	ExternalPolicyByType       = New("external-policy-by-type", "external IPs do not give a Service an externalTrafficPolicy by default", spec.APIExternalTrafficPolicyDefault)
-	ExternalPolicyAnywhere     = New("external-policy-anywhere", "externalTrafficPolicy is accepted without external traffic", spec.APIExternalTrafficPolicyExternal)
-	ExternalPolicyEverywhere   = New("external-policy-everywhere", "externalTrafficPolicy is Cluster by default, with or without external traffic", spec.APIExternalTrafficPolicyExternal)
-	ExternalPolicyNotCleared   = New("external-policy-not-cleared", "externalTrafficPolicy is not cleared when the external traffic ends", spec.APIExternalTrafficPolicyCleared)
-	InternalPolicyClusterOnly  = New("internal-policy-cluster-only", "internalTrafficPolicy Local is refused", spec.APIInternalTrafficPolicyValues)
-	InternalPolicyUnchecked    = New("internal-policy-unchecked", "any text is an internalTrafficPolicy", spec.APIInternalTrafficPolicyValues)
-	InternalPolicyDefaultLocal = New("internal-policy-default-local", "internalTrafficPolicy is Local by default", spec.APIInternalTrafficPolicyDefault)
-	InternalPolicyOnAlias      = New("internal-policy-on-alias", "an alias has an internalTrafficPolicy", spec.APIInternalTrafficPolicyExternalName)
-	PoliciesCoupled            = New("policies-coupled", "externalTrafficPolicy sets internalTrafficPolicy as well", spec.APITrafficPoliciesIndependent)
+	ExternalPolicyClusterOnly    = New("external-policy-cluster-only", "externalTrafficPolicy Local is refused", spec.APIExternalTrafficPolicyValues)
+	ExternalPolicyUnchecked      = New("external-policy-unchecked", "any text is an externalTrafficPolicy", spec.APIExternalTrafficPolicyValues)
+	ExternalPolicyByType         = New("external-policy-by-type", "external IPs do not give a Service an externalTrafficPolicy by default", spec.APIExternalTrafficPolicyDefault)
+	ExternalPolicyAnywhere       = New("external-policy-anywhere", "externalTrafficPolicy is accepted without external traffic", spec.APIExternalTrafficPolicyExternal)
+	ExternalPolicyEverywhere     = New("external-policy-everywhere", "externalTrafficPolicy is Cluster by default, with or without external traffic", spec.APIExternalTrafficPolicyExternal)
+	ExternalPolicyNotCleared     = New("external-policy-not-cleared", "externalTrafficPolicy is not cleared when the external traffic ends", spec.APIExternalTrafficPolicyCleared)
+	InternalPolicyClusterOnly    = New("internal-policy-cluster-only", "internalTrafficPolicy Local is refused", spec.APIInternalTrafficPolicyValues)
+	InternalPolicyUnchecked      = New("internal-policy-unchecked", "any text is an internalTrafficPolicy", spec.APIInternalTrafficPolicyValues)
+	InternalPolicyDefaultLocal   = New("internal-policy-default-local", "internalTrafficPolicy is Local by default", spec.APIInternalTrafficPolicyDefault)
+	InternalPolicyOfStatusWrites = New("internal-policy-of-status-writes", "the answer to a write of the status of an alias shows an internalTrafficPolicy",
+		spec.APIInternalTrafficPolicyExternalName)
+	InternalPolicyOnAlias = New("internal-policy-on-alias", "an alias has an internalTrafficPolicy", spec.APIInternalTrafficPolicyExternalName)
+	PoliciesCoupled       = New("policies-coupled", "externalTrafficPolicy sets internalTrafficPolicy as well", spec.APITrafficPoliciesIndependent)
 )
 
 // External IPs.

@@ -17,7 +17,8 @@ var (
 
 	UpdateDropsChanges = New("update-drops-changes", "a change of the type clears fields even if the request changes them as well",
 		spec.APIUpdateClearsUnchanged, spec.APIClusterIPToExternalName)
-	CreateDropsFields = New("create-drops-fields", "fields that do not apply to the type of a new Service are cleared, not refused",
+	AliasTakesClusterIP = New("alias-takes-cluster-ip", "an update to ExternalName may name a new clusterIP as long as it leaves out clusterIPs", spec.APIClusterIPToExternalName)
+	CreateDropsFields   = New("create-drops-fields", "fields that do not apply to the type of a new Service are cleared, not refused",
 		spec.APICreateClearsNothing, spec.APIExternalNameOtherFields, spec.APIClusterIPExternalNameRefused)
 	RefusalKeepsNew  = New("refusal-keeps-new", "a refused request keeps what was assigned for it", spec.AllocRefusedUpdateLeaksNothing, spec.AllocNodePortRefusedUpdateLeaksNothing, spec.AllocRefusedCreateLeaksNothing, spec.APIUpdateRefusedWhole, spec.APIDualStackUpgradeRefused)
 	RefusalFreesHeld = New("refusal-frees-held", "a refused request frees what it would have freed had it been accepted", spec.AllocRefusedUpdateLeaksNothing, spec.AllocNodePortRefusedUpdateLeaksNothing, spec.AllocRefusedCreateLeaksNothing, spec.APIUpdateRefusedWhole, spec.APIDualStackUpgradeRefused, spec.APINodePortRefusedWhole)

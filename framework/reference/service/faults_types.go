@@ -49,6 +49,14 @@ var typeFaults = []wrong{
 			}
 		})
 	}},
+	{fault.AliasTakesClusterIP, func(b *book) {
+		at(b.checks, aliasHasNoClusterIPs).Replace(func(r *Rules, svc, _ *corev1.Service) field.ErrorList {
+			if !r.typeHasClusterIPs.Do(svc) && len(svc.Spec.ClusterIPs) > 0 {
+				return field.ErrorList{field.Forbidden(clusterIPsPath, notForAlias)}
+			}
+			return nil
+		})
+	}},
 	{fault.CreateDropsFields, func(b *book) {
 		b.prepares = after(b.prepares, newHasNoStatus, func(_ *Rules, svc, _ *corev1.Service) { dropChanges(svc, &corev1.Service{}) })
 	}},

@@ -46,15 +46,19 @@ var (
 	}, spec.APITopologyAnnotationMismatch, spec.APITopologyAnnotation)
 )
 
-// validateFinalizers: a finalizer has a domain, or is one that Kubernetes defines.
-func validateFinalizers(_ *Rules, svc, _ *corev1.Service) (errs field.ErrorList) {
-	for i, finalizer := range svc.Finalizers {
+func validateFinalizers(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+	return ValidateFinalizers(svc.Finalizers, metadataPath.Child("finalizers"))
+}
+
+// ValidateFinalizers accepts finalizers with a domain, and those that Kubernetes defines.
+func ValidateFinalizers(finalizers []string, path *field.Path) (errs field.ErrorList) {
+	for i, finalizer := range finalizers {
 		switch finalizer {
 		case string(corev1.FinalizerKubernetes), metav1.FinalizerOrphanDependents, metav1.FinalizerDeleteDependents:
 			continue
 		}
 		if !strings.Contains(finalizer, "/") {
-			errs = append(errs, field.Invalid(metadataPath.Child("finalizers").Index(i), finalizer,
+			errs = append(errs, field.Invalid(path.Index(i), finalizer,
 				"name is neither a standard finalizer name nor is it fully qualified"))
 		}
 	}
