@@ -27,6 +27,18 @@ func InNamespace(namespace string) ServiceOption {
 	return func(s *corev1.Service) { s.Namespace = namespace }
 }
 
+// Unserved lets nobody do anything for the Service: it has no selector, and names a proxy that there is not. A check that makes thousands for their addresses keeps
+// controllers and proxies of a cluster from following each of them.
+func Unserved() ServiceOption {
+	return func(s *corev1.Service) {
+		s.Spec.Selector = nil
+		if s.Labels == nil {
+			s.Labels = map[string]string{}
+		}
+		s.Labels["service.kubernetes.io/service-proxy-name"] = "service-conformance-none"
+	}
+}
+
 // OfType sets spec.type.
 func OfType(t corev1.ServiceType) ServiceOption { return func(s *corev1.Service) { s.Spec.Type = t } }
 

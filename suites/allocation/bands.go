@@ -200,7 +200,7 @@ func sample(ctx context.Context, cp *check.ControlPlane, n int) []netip.Addr {
 	ginkgo.GinkgoHelper()
 	addrs := make([]netip.Addr, n)
 	for i := range addrs {
-		a := cp.Create(ctx, check.Service(cp.Name("sample")))
+		a := cp.Create(ctx, check.Service(cp.Name("sample"), check.Unserved()))
 		Expect(a).To(check.BeAccepted())
 		addrs[i] = clusterIP(a)
 	}

@@ -73,7 +73,7 @@ var _ = ginkgo.Describe("exhaustion", func() {
 		func(ctx context.Context, cp *check.ControlPlane) {
 			b := check.BandsOf(cp.CIDR())
 			for addr := b.DynamicFirst; addr.Compare(b.Last) <= 0; addr = addr.Next() {
-				cp.Arrange(ctx, check.Service(cp.Name("upper"), check.WithClusterIP(addr.String())))
+				cp.Arrange(ctx, check.Service(cp.Name("upper"), check.Unserved(), check.WithClusterIP(addr.String())))
 			}
 			Expect(clusterIP(cp.Create(ctx, check.Service("lower")))).To(check.BeInBand(check.Lower, cp.CIDR()), "with no address of the upper band free")
 			Expect(cp.Delete(ctx, "upper-1")).To(check.BeAccepted())
@@ -96,7 +96,7 @@ func exhaust(ctx context.Context, cp *check.ControlPlane) []*corev1.Service {
 	var all []*corev1.Service
 	for addr := b.First; addr.Compare(b.Last) <= 0; addr = addr.Next() {
 		if !used[addr] {
-			all = append(all, cp.Arrange(ctx, check.Service(cp.Name("full"), check.WithClusterIP(addr.String()))))
+			all = append(all, cp.Arrange(ctx, check.Service(cp.Name("full"), check.Unserved(), check.WithClusterIP(addr.String()))))
 		}
 	}
 	return all

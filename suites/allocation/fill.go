@@ -54,7 +54,7 @@ func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 	f.fillConcurrently(ctx, cp, f.freeIn(check.Upper)-orderedTail)
 	most := int(f.bands.Usable.Int64()) + 1
 	for len(f.bulk)+len(f.rest) <= most {
-		a := cp.Create(ctx, check.Service(cp.Name("fill")))
+		a := cp.Create(ctx, check.Service(cp.Name("fill"), check.Unserved()))
 		if !a.Accepted() {
 			f.refusal = a
 			break
@@ -87,7 +87,7 @@ func (f *fill) fillConcurrently(ctx context.Context, cp *check.ControlPlane, n i
 	var refused check.Response
 	check.Concurrently(fillClients, func(int) {
 		for int(next.Add(1)) <= n {
-			a := cp.Create(ctx, check.Service(cp.Name("fill")))
+			a := cp.Create(ctx, check.Service(cp.Name("fill"), check.Unserved()))
 			mu.Lock()
 			if a.Accepted() {
 				f.bulk = append(f.bulk, clusterIP(a))

@@ -41,7 +41,7 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 			if n > quickSample && cp.Has(spec.ExhaustibleRange) && !check.SlowAsked() {
 				check.LeaveUnjudged(check.BySlow, "it takes %d Services; checks that have the range for themselves see its bands by fewer", n)
 			}
-			addrs := comeAndGo(ctx, cp, n, sampleClients, func() *corev1.Service { return check.Service(cp.Name("sample")) },
+			addrs := comeAndGo(ctx, cp, n, sampleClients, func() *corev1.Service { return check.Service(cp.Name("sample"), check.Unserved()) },
 				func(svc *corev1.Service) []netip.Addr { return []netip.Addr{clusterIP(check.Response{Service: svc})} })
 			different := distinct(addrs)
 			check.RecordAddresses("sample", fmt.Sprintf("%d dynamic addresses, %d different ones, the first of them %v", len(addrs), len(different), addrs[:min(len(addrs), 8)]), cidr, different, 0)
@@ -93,7 +93,7 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 				return free
 			}
 			free := room()
-			ports := comeAndGo(ctx, cp, free.sampleSize(), 1, func() *corev1.Service { return check.Service(cp.Name("sample"), manyPorts(samplePorts)) }, nodePorts)
+			ports := comeAndGo(ctx, cp, free.sampleSize(), 1, func() *corev1.Service { return check.Service(cp.Name("sample"), check.Unserved(), manyPorts(samplePorts)) }, nodePorts)
 			inLower := func(port int) bool { return port < first+lower }
 			check.Deciding(func() {
 				if slices.ContainsFunc(ports, inLower) {
@@ -119,7 +119,7 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 				if !addr.IsValid() || cp.AddressesInUse(ctx, cidr)[addr] {
 					continue
 				}
-				a := cp.Create(ctx, check.Service(cp.Name("edge"), check.WithClusterIP(addr.String())))
+				a := cp.Create(ctx, check.Service(cp.Name("edge"), check.Unserved(), check.WithClusterIP(addr.String())))
 				if !a.Accepted() && cp.AddressesInUse(ctx, cidr)[addr] {
 					continue // somebody was faster
 				}
