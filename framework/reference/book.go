@@ -35,6 +35,7 @@ type book struct {
 	// Nodes and pods.
 	deletedNodeDrains rule.Rule[nodal]
 	zoneFollowed      rule.Rule[func(h *host, object *corev1.Node)]
+	servesBeforeNode  rule.Rule[nodal]
 	probeDecides      rule.Rule[func(answers bool) bool]
 	terminatingLives  rule.Rule[func(life int) int]
 
@@ -59,6 +60,7 @@ func newBook() *book {
 
 		deletedNodeDrains: deletedNodeDrains,
 		zoneFollowed:      zoneFollowed,
+		servesBeforeNode:  servesBeforeNode,
 		probeDecides:      probeDecides,
 		terminatingLives:  terminatingLives,
 

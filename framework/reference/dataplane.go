@@ -141,9 +141,12 @@ func (d *dataPlane) advance() {
 		h.Advance(d.now, current)
 	}
 	for _, h := range d.nodes {
-		d.world.book.zoneFollowed.Do(h, d.world.server.Node(h.Name))
-		h.Advance(d.now, current)
-		h.Draining = d.world.draining(d.world.server.Node(h.Name))
+		object := d.world.server.Node(h.Name)
+		d.world.book.zoneFollowed.Do(h, object)
+		if d.world.book.servesBeforeNode.Do(object) {
+			h.Advance(d.now, current)
+		}
+		h.Draining = d.world.draining(object)
 	}
 }
 
@@ -153,6 +156,9 @@ var zoneFollowed = rule.New("node-zone-followed", func(h *host, object *corev1.N
 		h.Zone = object.Labels[corev1.LabelTopologyZone]
 	}
 }, spec.ProxyNodeZoneFollowed)
+
+// Cluster IPs are served whatever is known of the node: who gives it its addresses may need them.
+var servesBeforeNode = rule.New("proxy-serves-before-node", func(*corev1.Node) bool { return true }, spec.ProxyStartBeforeNode)
 
 // draining reports whether a node is about to be removed (KEP-3836).
 func (w *world) draining(n *corev1.Node) bool {

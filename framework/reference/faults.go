@@ -51,6 +51,10 @@ var balancerFaults = []wrong{
 
 // What can be wrong with nodes and pods.
 var podFaults = []wrong{
+	{fault.ProxyAwaitsAddress, func(b *book) {
+		b.servesBeforeNode.Replace(func(n *corev1.Node) bool { return n != nil && len(n.Status.Addresses) > 0 })
+	}},
+	{fault.ProxyAwaitsNode, func(b *book) { b.servesBeforeNode.Replace(func(n *corev1.Node) bool { return n != nil }) }},
 	{fault.ZoneChangeMissed, func(b *book) { b.zoneFollowed.Off() }},
 	{fault.NodeDeletionIgnored, func(b *book) { b.deletedNodeDrains.Off() }},
 	{fault.ReadinessProbeIgnored, func(b *book) { b.probeDecides.Replace(func(bool) bool { return true }) }},

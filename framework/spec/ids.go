@@ -765,6 +765,7 @@ const (
 	ProxyProgrammingDurationMetric    ID = "proxy-programming-duration-metric"
 	ProxyNeighboursUntouched          ID = "proxy-neighbours-untouched"
 	ProxyChangeLatency                ID = "proxy-change-latency"
+	ProxyStartBeforeNode              ID = "proxy-start-before-node"
 
 	// proxy-terminating.yaml
 

@@ -93,7 +93,9 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 				return free
 			}
 			free := room()
-			ports := comeAndGo(ctx, cp, free.sampleSize(), 1, func() *corev1.Service { return check.Service(cp.Name("sample"), check.Unserved(), manyPorts(samplePorts)) }, nodePorts)
+			ports := comeAndGo(ctx, cp, free.sampleSize(), 1, func() *corev1.Service {
+				return check.Service(cp.Name("sample"), check.Unserved(), manyPorts(samplePorts))
+			}, nodePorts)
 			inLower := func(port int) bool { return port < first+lower }
 			check.Deciding(func() {
 				if slices.ContainsFunc(ports, inLower) {

@@ -48,6 +48,10 @@ var (
 		spec.ProxyNeighboursUntouched)
 	RemovalsLinger = New("removals-linger", "What goes is served for another 15 seconds, by a part of the new connections.",
 		spec.ProxyChangeLatency)
+	ProxyAwaitsAddress = New("proxy-awaits-address", "A proxy serves nothing until its Node has an address.",
+		spec.ProxyStartBeforeNode)
+	ProxyAwaitsNode = New("proxy-awaits-node", "A proxy serves nothing until its Node exists.",
+		spec.ProxyStartBeforeNode)
 	ZoneChangeMissed = New("zone-change-missed", "A proxy does not follow the zone of its Node once it has started.",
 		spec.ProxyNodeZoneFollowed)
 )
