@@ -1,14 +1,12 @@
 package apiserver
 
 import (
-	_ "embed"
 	"slices"
 	"strings"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 	"sigs.k8s.io/structured-merge-diff/v6/typed"
 
@@ -34,18 +32,12 @@ type write struct {
 // maxWrites bounds what is remembered of an object. What older writes set then belongs to nobody.
 const maxWrites = 32
 
-// structure is that part of the structure of all types in client-go which is about the served kinds. To take it from there at run time would bind every API group
-// into the program, and half of the time of its build. A test demands that both agree.
-//
-//go:generate go test . -count=1 -run TestStructureIsThatOfClientGo -write
-//go:embed structure.yaml
-var structure string
-
-// typeConverter knows the structure of all types: which lists are maps, and by which keys. It is made by Prepare or at
-// first use, and shared by all servers.
+// typeConverter knows the structure of the served types: which lists are maps, and by which keys. client-go has that of
+// all types, but would bind every API group into the program, and half of the time of its build. It is made by Prepare
+// or at first use, and shared by all servers.
 var typeConverter = sync.OnceValue(func() managedfields.TypeConverter {
-	parser, err := typed.NewParser(typed.YAMLObject(structure))
-	utilruntime.Must(err)
+	parser := &typed.Parser{}
+	parser.Schema.Types = structure()
 	return managedfields.NewSchemeTypeConverter(codecs().scheme, parser)
 })
 

@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/kube-openapi/pkg/validation/spec"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
@@ -16,14 +15,6 @@ type schemaBuilder struct {
 	merge   *schema.Schema // nil if there is none
 	schemas map[string]*spec.Schema
 }
-
-// What the types of the API can say about themselves.
-type (
-	modelNamed     interface{ OpenAPIModelName() string }
-	schemaTyped    interface{ OpenAPISchemaType() []string }
-	schemaFormated interface{ OpenAPISchemaFormat() string }
-	documented     interface{ SwaggerDoc() map[string]string }
-)
 
 // enumerations are the values of the types of Services that have few (KEP-2887). The Go types do not tell.
 var enumerations = map[reflect.Type][]any{
@@ -40,10 +31,7 @@ const schemaReference = "#/components/schemas/"
 
 // add makes the schema of a struct type, and of all that it refers to, and returns its name.
 func (b *schemaBuilder) add(t reflect.Type) string {
-	name := strings.ReplaceAll(t.PkgPath()+"."+t.Name(), "/", ".")
-	if named, ok := reflect.TypeAssert[modelNamed](reflect.Zero(t)); ok {
-		name = named.OpenAPIModelName()
-	}
+	name := modelName(t)
 	if _, done := b.schemas[name]; done {
 		return name
 	}
@@ -67,7 +55,7 @@ func (b *schemaBuilder) add(t reflect.Type) string {
 		return name
 	}
 	s.Type = []string{"object"}
-	if t == reflect.TypeFor[runtime.RawExtension]() || strings.HasSuffix(name, ".FieldsV1") {
+	if isFreeForm(t) {
 		return name
 	}
 	s.Properties = map[string]spec.Schema{}
@@ -80,11 +68,11 @@ func (b *schemaBuilder) add(t reflect.Type) string {
 
 func (b *schemaBuilder) addFields(s *spec.Schema, t reflect.Type, docs map[string]string, merge map[string]schema.StructField) {
 	for f := range t.Fields() {
-		tag, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if tag == "-" || !f.IsExported() {
+		tag, options, encoded := jsonField(f)
+		if !encoded {
 			continue
 		}
-		if f.Anonymous && tag == "" {
+		if tag == "" {
 			embedded := f.Type
 			if d, ok := reflect.TypeAssert[documented](reflect.Zero(embedded)); ok {
 				b.addFields(s, embedded, d.SwaggerDoc(), merge)

@@ -1,21 +1,19 @@
 package apiserver
 
 import (
-	"bytes"
-	"flag"
-	"os"
+	"fmt"
+	"maps"
+	"reflect"
 	"slices"
-	"strings"
 	"testing"
 
-	"go.yaml.in/yaml/v3"
 	"k8s.io/client-go/applyconfigurations"
 	"sigs.k8s.io/structured-merge-diff/v6/schema"
 )
 
-var rewrite = flag.Bool("write", false, "write structure.yaml")
-
-// TestStructureIsThatOfClientGo demands that the structure of the served kinds is the one that client-go knows, and no other.
+// TestStructureIsThatOfClientGo demands of every type that a served kind can hold that it has the fields, rules and
+// defaults that client-go knows. That no type is missing follows: the builder describes each one that it refers to.
+// Unions are left out, as structure leaves them out.
 func TestStructureIsThatOfClientGo(t *testing.T) {
 	example := namespaces.newObject()
 	example.GetObjectKind().SetGroupVersionKind(namespaces.gvk)
@@ -23,57 +21,102 @@ func TestStructureIsThatOfClientGo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	published := map[string]bool{}
-	for _, gv := range groupVersions {
-		for name := range buildOpenAPI(gv).Components.Schemas {
-			published[name] = true
+	made := structure()
+	var known []schema.TypeDef
+	for _, definition := range made {
+		if k, ok := all.Schema().FindNamedType(definition.Name); ok {
+			known = append(known, k)
 		}
 	}
-	var served schema.Schema
-	for _, definition := range all.Schema().Types {
-		if published[definition.Name] || strings.HasPrefix(definition.Name, "__untyped") {
-			served.Types = append(served.Types, definition)
+	got, want := factsOf(made), factsOf(known)
+	either := maps.Clone(got)
+	maps.Copy(either, want)
+	for _, of := range slices.Sorted(maps.Keys(either)) {
+		if got[of] != want[of] {
+			t.Errorf("%s is %q, but for client-go %q", of, got[of], want[of])
 		}
-	}
-	for _, definition := range served.Types {
-		eachReference(definition.Atom, func(name string) {
-			if !slices.ContainsFunc(served.Types, func(d schema.TypeDef) bool { return d.Name == name }) {
-				t.Errorf("%s refers to %s, which is missing", definition.Name, name)
-			}
-		})
-	}
-	text := bytes.NewBufferString("# Written by go generate from client-go. Do not edit.\n")
-	encoder := yaml.NewEncoder(text)
-	encoder.SetIndent(2)
-	if err := encoder.Encode(&served); err != nil {
-		t.Fatal(err)
-	}
-	if *rewrite {
-		if err := os.WriteFile("structure.yaml", text.Bytes(), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		return
-	}
-	if text.String() != structure {
-		t.Error("structure.yaml is stale: run go generate ./framework/reference/apiserver")
 	}
 }
 
-// eachReference calls found with the name of each type that a definition refers to.
-func eachReference(a schema.Atom, found func(name string)) {
-	visit := func(to schema.TypeRef) {
-		if to.NamedType != nil {
-			found(*to.NamedType)
+// TestStructureRulesAreNeeded demands that without any one rule the structure is another: a rule of a field that is no
+// more, or that the types now tell, goes.
+func TestStructureRulesAreNeeded(t *testing.T) {
+	now := factsOf(structure())
+	expectChange := func(without string) {
+		t.Helper()
+		if maps.Equal(now, factsOf(structure())) {
+			t.Errorf("the structure is the same without the rule of %s", without)
 		}
-		eachReference(to.Inlined, found)
+	}
+	for of, rules := range mergeRules {
+		for name, rule := range maps.Clone(rules) {
+			delete(rules, name)
+			expectChange(of.String() + "." + name)
+			rules[name] = rule
+		}
+	}
+	for of, values := range fieldDefaults {
+		for name, value := range maps.Clone(values) {
+			delete(values, name)
+			expectChange(of.String() + "." + name)
+			values[name] = value
+		}
+	}
+	all := atomicStructs
+	defer func() { atomicStructs = all }()
+	for i, of := range all {
+		atomicStructs = slices.Delete(slices.Clone(all), i, i+1)
+		expectChange(of.String())
+	}
+}
+
+// BenchmarkStructure measures what the first apply, or Prepare, waits for.
+func BenchmarkStructure(b *testing.B) {
+	for b.Loop() {
+		structure()
+	}
+}
+
+// facts say of each type what it is, and of each of its fields, by "type.field".
+type facts map[string]string
+
+func factsOf(types []schema.TypeDef) facts {
+	all := facts{}
+	for _, definition := range types {
+		all[definition.Name] = describeAtom(definition.Atom)
+		if definition.Map == nil {
+			continue
+		}
+		for _, field := range definition.Map.Fields {
+			fact := describeReference(field.Type)
+			if value := reflect.ValueOf(field.Default); value.IsValid() {
+				fact += fmt.Sprintf(", default %s %v", value.Kind(), value)
+			}
+			all[definition.Name+"."+field.Name] = fact
+		}
+	}
+	return all
+}
+
+func describeReference(r schema.TypeRef) (text string) {
+	if r.NamedType != nil {
+		text = *r.NamedType
+	}
+	if r.ElementRelationship != nil {
+		text += " made " + string(*r.ElementRelationship)
+	}
+	return text + describeAtom(r.Inlined)
+}
+
+func describeAtom(a schema.Atom) (text string) {
+	if a.Scalar != nil {
+		text += string(*a.Scalar)
 	}
 	if a.List != nil {
-		visit(a.List.ElementType)
+		text += fmt.Sprintf("(%s list by %s of %s)", a.List.ElementRelationship, a.List.Keys, describeReference(a.List.ElementType))
 	}
 	if a.Map != nil {
-		visit(a.Map.ElementType)
-		for _, f := range a.Map.Fields {
-			visit(f.Type)
-		}
+		text += fmt.Sprintf("(%s map of %s)", a.Map.ElementRelationship, describeReference(a.Map.ElementType))
 	}
+	return text
 }
