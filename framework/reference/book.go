@@ -44,6 +44,7 @@ type book struct {
 	replyFromVIP      rule.Rule[func() bool]
 	payloadCarried    rule.Rule[func(c *carriage) bool]
 	outsideReached    rule.Rule[func(from *sender) bool]
+	wayOpen           rule.Rule[func(w *way) bool]
 	rangesForNFTables rule.Rule[func(*apiserver.Server) []netip.Prefix]
 }
 
@@ -68,6 +69,7 @@ func newBook() *book {
 		replyFromVIP:      replyFromVIP,
 		payloadCarried:    payloadCarried,
 		outsideReached:    outsideReached,
+		wayOpen:           wayOpen,
 		rangesForNFTables: rangesForNFTables,
 	}
 }

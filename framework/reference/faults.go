@@ -19,7 +19,7 @@ type Faults = fault.Set
 type wrong fault.Edit[book]
 
 // wrongs are all faults of the world itself.
-var wrongs = slices.Concat(balancerFaults, podFaults, packetFaults)
+var wrongs = slices.Concat(balancerFaults, podFaults, packetFaults, wayFaults)
 
 // bookWith makes the rules of one world with the deliberate bugs that are switched on.
 func bookWith(faults Faults) *book { return fault.Apply(newBook(), wrongs, faults) }

@@ -218,6 +218,9 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 	default:
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
+	if decision.Answer == proxy.Forward && !w.book.wayOpen.Do(&way{from: from, entry: node, to: backend, kind: decision.Kind, local: decision.ExternalLocal}) {
+		return nil, candidate.Outcome{Result: candidate.Dropped}
+	}
 	if decision.Answer == proxy.Forward && backend.Outside && !w.book.outsideReached.Do(from) {
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}

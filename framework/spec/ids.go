@@ -735,6 +735,8 @@ const (
 	ProxyLargeStreams              ID = "proxy-large-streams"
 	ProxyNarrowLinks               ID = "proxy-narrow-links"
 	ProxyOutsideBackends           ID = "proxy-outside-backends"
+	ProxyEveryWay                  ID = "proxy-every-way"
+	ProxyEveryWayLocal             ID = "proxy-every-way-local"
 
 	// proxy-sync.yaml
 

@@ -46,6 +46,9 @@ type Decision struct {
 	Source netip.Addr
 	// Service is the Service and port that it is for, to recognise its flow later.
 	Service string
+	// Kind is that of the address. ExternalLocal says that the Service has the policy Local for external traffic.
+	Kind          Kind
+	ExternalLocal bool
 }
 
 // connection is the first packet of one, and what is known where it enters.
@@ -86,7 +89,10 @@ func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(net
 		chosen = c.choose(among)
 		c.remember(chosen)
 	}
-	return Decision{Answer: Forward, To: chosen.Address, Source: c.seen(chosen), Service: c.dest.port.flow()}
+	return Decision{
+		Answer: Forward, To: chosen.Address, Source: c.seen(chosen), Service: c.dest.port.flow(), Kind: c.dest.kind,
+		ExternalLocal: c.serviceSpec().ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
+	}
 }
 
 // flow is what a flow of datagrams for the port is recognised by.

@@ -1,0 +1,29 @@
+package reference
+
+import (
+	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/proxy"
+)
+
+// What can be wrong with single ways from a client to an endpoint: all others are open.
+var wayFaults = []wrong{
+	{fault.HostBackendOutside, closed(func(w *way) bool { return w.byOutside() && w.to.HostNetwork })},
+	{fault.HostBackendOwnPods, closed(func(w *way) bool { return w.byPod() && w.home() && w.to.HostNetwork && w.kind == proxy.ClusterIP })},
+	{fault.HostOwnNodePort, closed(func(w *way) bool {
+		return w.byHost() && w.home() && w.kind == proxy.NodePort && w.entry == w.from.entry
+	})},
+	{fault.HostFarNodePort, closed(func(w *way) bool { return w.byHost() && !w.home() && w.kind == proxy.NodePort && w.entry == w.to.host })},
+	{fault.PodNodePortBack, closed(func(w *way) bool { return w.byPod() && w.home() && w.kind == proxy.NodePort && w.entry != w.from.entry })},
+	{fault.HostOwnClusterIP, closed(func(w *way) bool { return w.byHost() && w.home() && w.kind == proxy.ClusterIP })},
+	{fault.OutsideFarBackend, closed(func(w *way) bool { return w.byOutside() && w.outward() && w.to.host != w.entry })},
+	{fault.OutsideFarNodePort, closed(func(w *way) bool { return w.byOutside() && w.kind == proxy.NodePort && w.to.host != w.entry })},
+	{fault.LocalHostBalancer, closed(func(w *way) bool { return w.local && w.byHost() && w.home() && w.kind == proxy.LoadBalancer })},
+	{fault.LocalPodExternalIP, closed(func(w *way) bool { return w.local && w.byPod() && w.kind == proxy.ExternalIP })},
+	{fault.LocalHostFar, closed(func(w *way) bool { return w.local && w.byHost() && !w.home() && w.outward() })},
+	{fault.LocalPodNodePort, closed(func(w *way) bool { return w.local && w.byPod() && w.kind == proxy.NodePort && w.entry != w.from.entry })},
+}
+
+// closed is a fault: some ways are closed.
+func closed(some func(*way) bool) func(*book) {
+	return func(b *book) { b.wayOpen.Replace(func(w *way) bool { return !some(w) }) }
+}
