@@ -16,7 +16,8 @@ type way struct {
 }
 
 // It does not matter where client and endpoint are, or in whose network (document "Virtual IPs").
-var wayOpen = rule.New("every-way-open", func(*way) bool { return true }, spec.ProxyEveryWay, spec.ProxyEveryWayLocal)
+var wayOpen = rule.New("every-way-open", func(*way) bool { return true }, spec.ProxyEveryWay, spec.ProxyEveryWayLocal,
+	spec.ProxyClusterIPReachable, spec.ProxyNodePortReachable, spec.ProxyNodePortEveryNode, spec.ProxyExternalIPReachable, spec.ProxyLoadBalancerReachable, spec.ProxyExternalLocalFromCluster)
 
 // byPod, byHost and byOutside say who the client is.
 func (w *way) byPod() bool     { return w.from.pod != nil }

@@ -9,23 +9,23 @@ var (
 	HostBackendOwnPods = New("host-backend-own-pods", "A pod does not reach an endpoint in the host network of its own node by a cluster IP.",
 		spec.ProxyEveryWay)
 	HostOwnNodePort = New("host-own-node-port", "A node does not reach its own node port where the endpoint is on it.",
-		spec.ProxyEveryWay)
+		spec.ProxyNodePortReachable)
 	HostFarNodePort = New("host-far-node-port", "A node does not reach the node port of the node that the endpoint is on.",
-		spec.ProxyEveryWay)
+		spec.ProxyNodePortReachable)
 	PodNodePortBack = New("pod-node-port-back", "A pod does not reach an endpoint on its own node by the node port of another one.",
-		spec.ProxyEveryWay)
+		spec.ProxyNodePortReachable)
 	HostOwnClusterIP = New("host-own-cluster-ip", "A node does not reach an endpoint on it by the cluster IP.",
-		spec.ProxyEveryWay)
+		spec.ProxyClusterIPReachable)
 	OutsideFarBackend = New("outside-far-backend", "Clients outside reach no endpoint by an external or load-balancer address but on the node that they enter.",
-		spec.ProxyEveryWay)
+		spec.ProxyExternalIPReachable, spec.ProxyLoadBalancerReachable)
 	OutsideFarNodePort = New("outside-far-node-port", "Clients outside reach no endpoint by a node port but on the node that they enter.",
-		spec.ProxyEveryWay)
+		spec.ProxyNodePortEveryNode, spec.ProxyNodePortReachable)
 	LocalHostBalancer = New("local-host-balancer", "Under externalTrafficPolicy Local a node does not reach an endpoint on it by the load-balancer address.",
-		spec.ProxyEveryWayLocal)
+		spec.ProxyEveryWayLocal, spec.ProxyExternalLocalFromCluster)
 	LocalPodExternalIP = New("local-pod-external-ip", "Under externalTrafficPolicy Local pods reach nothing by external IPs.",
-		spec.ProxyEveryWayLocal)
+		spec.ProxyEveryWayLocal, spec.ProxyExternalLocalFromCluster)
 	LocalHostFar = New("local-host-far", "Under externalTrafficPolicy Local a node reaches only endpoints on it by external and load-balancer addresses.",
-		spec.ProxyEveryWayLocal)
+		spec.ProxyEveryWayLocal, spec.ProxyExternalLocalFromCluster)
 	LocalPodNodePort = New("local-pod-node-port", "Under externalTrafficPolicy Local pods reach nothing by the node port of another node.",
 		spec.ProxyEveryWayLocal)
 )
