@@ -42,7 +42,7 @@ func tell(t teller, r *report.Report, id spec.ID, name string) {
 		}
 	}
 	for _, x := range r.UnexpectedPasses {
-		if x.Requirement == id && (x.Check == "" || spec.Glob(x.Check)(name)) {
+		if judged && x.Requirement == id && (x.Check == "" || spec.Glob(x.Check)(name)) {
 			t.Errorf("this known deviation has gone, so correct the list: %s", x.Reason)
 		}
 	}
@@ -77,6 +77,8 @@ func tellUnmet(t teller, c *report.CheckVerdict, id spec.ID, on check.Verdict) {
 		fail("not decided (%s): %s: it builds on what is not met: %s", level, c.DisplayName(), joined(c.BlockedBy[id]))
 	case c.Failure != nil:
 		fail("not decided (%s): %s: the check ended before, at a demand that is not met: %s", level, c.DisplayName(), c.Line())
+	case c.Reason == check.Interrupted:
+		t.Errorf("unknown: %s: the run was interrupted", c.DisplayName())
 	default:
 		t.Errorf("unknown: %s: the environment is at fault, and nothing is said of the implementation: %s", c.DisplayName(), c.Reason)
 	}
