@@ -15,6 +15,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
+// Every provider of the framework that loads images can make clusters for kindcluster.CreateWith.
+var _ kindcluster.Provider = support.E2EClusterProviderWithImageLoader(nil)
+
 // fake stands in for clusters of kind, and for one of them. It notes what it is asked for.
 type fake struct {
 	calls   []string
