@@ -29,8 +29,8 @@ type provided struct {
 	kubeconfig string          // empty while there is none
 }
 
-// create makes the cluster by make, which is given a folder for its files and one for the logs of a cluster that does not come up.
-func (p *provided) create(make func(dir, logs string) (made, string, error)) (string, error) {
+// create makes the cluster by calling bring, which is given a folder for its files and one for the logs of a cluster that does not come up.
+func (p *provided) create(bring func(dir, logs string) (made, string, error)) (string, error) {
 	switch {
 	case p.name == "":
 		return "", errors.New("a cluster needs a name: call WithName")
@@ -46,7 +46,7 @@ func (p *provided) create(make func(dir, logs string) (made, string, error)) (st
 		folder.Remove()
 		return "", fmt.Errorf("make a folder for the logs of cluster %s: %w", p.name, err)
 	}
-	c, kubeconfig, err := make(folder.Path, logs)
+	c, kubeconfig, err := bring(folder.Path, logs)
 	_ = os.Remove(logs) // if nothing was written to it
 	if err != nil {
 		// A folder that tells of a cluster which is still there stays: the next start tries to remove the cluster.
