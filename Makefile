@@ -19,7 +19,6 @@ build:
 test: build
 	go test -timeout 30m ./... # the limit is for tests that hang: a busy machine takes long
 	cd docs/examples/allocator && go test ./...
-	cd docs/examples/e2e-framework && go test ./...
 	$(BIN) run --report-dir $(REPORT_DIR)/reference
 
 ## lab: judge the real API server of each of VERSIONS

@@ -32,7 +32,20 @@ type Options struct {
 // stand in, runs its tree once; a second call ends its test and says so.
 func Run(t testing.TB, c candidate.Candidate, o Options) *report.Report {
 	t.Helper()
-	r, err := judge(t.Context(), t, c, o)
+	log := report.Log{}
+	r, err := Judge(t.Context(), c, o, func(verdict *report.CheckVerdict) {
+		var text strings.Builder
+		if log.Write(&text, verdict); text.Len() > 0 {
+			t.Log(strings.TrimRight(text.String(), "\n"))
+		}
+	})
+	if r != nil {
+		var end strings.Builder
+		r.WriteReasons(&end, report.Palette{})
+		r.WriteFailures(&end, report.Palette{}, nil)
+		r.WriteSummary(&end, report.Palette{})
+		t.Log(strings.TrimRight(end.String(), "\n"))
+	}
 	switch {
 	case err != nil:
 		t.Fatalf("conformance: %v", err)
@@ -42,9 +55,9 @@ func Run(t testing.TB, c candidate.Candidate, o Options) *report.Report {
 	return r
 }
 
-// judge runs the checks and logs what there is to say.
-func judge(ctx context.Context, t testing.TB, c candidate.Candidate, o Options) (*report.Report, error) {
-	t.Helper()
+// Checks are the checks that the options select, in order of declaration. The error says that the selection names what there is not, that it selects nothing, or that
+// the checks have run in this process (check.ErrRunTwice). For use by one goroutine.
+func (o *Options) Checks() (selected []check.Declaration, err error) {
 	if check.HasRun() {
 		return nil, check.ErrRunTwice
 	}
@@ -54,6 +67,26 @@ func judge(ctx context.Context, t testing.TB, c candidate.Candidate, o Options) 
 	}
 	if planned == 0 {
 		return nil, errors.New("no check matches the selection: import the suites that are to judge, such as suites/allocation")
+	}
+	for _, d := range check.Declarations() {
+		if d.Runs > 0 {
+			selected = append(selected, d)
+		}
+	}
+	return selected, nil
+}
+
+// Judge is Run for callers that tell the report in their own way. It ends with ctx. tell gets each verdict as far as it is known when its check ends, from one goroutine
+// at a time; nil drops them. The error never says that a check failed. It is one of Options.Checks, of the list of known deviations, or of the harness. There is a report
+// with an error if only its files could not be written. For use by one goroutine.
+func Judge(ctx context.Context, c candidate.Candidate, o Options, tell func(*report.CheckVerdict)) (*report.Report, error) {
+	selected, err := o.Checks()
+	if err != nil {
+		return nil, err
+	}
+	planned := 0
+	for _, d := range selected {
+		planned += d.Runs
 	}
 	if o.Seed == 0 {
 		o.Seed = o.NewSeed()
@@ -73,7 +106,7 @@ func judge(ctx context.Context, t testing.TB, c candidate.Candidate, o Options) 
 			return nil, err
 		}
 	}
-	live, log := report.NewLive(run), report.Log{}
+	live := report.NewLive(run)
 	var results []check.Result
 	var lost error
 	err = runner.Run(ctx, runner.Options{Selection: o.Selection, Candidate: c, Parallel: 1, Seed: o.Seed, Version: run.SuiteVersion, Sink: func(e check.Event) {
@@ -84,9 +117,8 @@ func judge(ctx context.Context, t testing.TB, c candidate.Candidate, o Options) 
 		if folder != nil {
 			lost = errors.Join(lost, folder.Add(e.Result))
 		}
-		var text strings.Builder
-		if log.Write(&text, live.Judge(*e.Result)); text.Len() > 0 {
-			t.Log(strings.TrimRight(text.String(), "\n"))
+		if tell != nil {
+			tell(live.Judge(*e.Result))
 		}
 	}})
 	run.Duration, run.Interrupted = time.Since(run.Started), ctx.Err() != nil
@@ -95,11 +127,6 @@ func judge(ctx context.Context, t testing.TB, c candidate.Candidate, o Options) 
 		_, writing := folder.Finish(r)
 		lost = errors.Join(lost, writing)
 	}
-	var end strings.Builder
-	r.WriteReasons(&end, report.Palette{})
-	r.WriteFailures(&end, report.Palette{}, nil)
-	r.WriteSummary(&end, report.Palette{})
-	t.Log(strings.TrimRight(end.String(), "\n"))
 	return r, errors.Join(err, lost)
 }
 

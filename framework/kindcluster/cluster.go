@@ -9,10 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"golang.org/x/sync/errgroup"
+	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/kind/pkg/cluster/nodeutils"
+	"sigs.k8s.io/yaml"
 )
 
 // Provider brings one cluster up and down. It has the methods of E2EClusterProviderWithImageLoader of
@@ -49,7 +52,7 @@ const (
 
 // Create makes a cluster with kind and returns when it is ready. dir is a folder for its kubeconfig. If it fails, or
 // the context ends, nothing of the cluster is left; kind's logs are then in the folder logs. An error that is not
-// context.Canceled tells what is left.
+// context.Canceled tells what is left. A cluster of that name that was there before is an error, and stays.
 func Create(ctx context.Context, o Options, dir, logs string) (*Cluster, error) {
 	if err := o.Validate(); err != nil {
 		return nil, err
@@ -58,11 +61,36 @@ func Create(ctx context.Context, o Options, dir, logs string) (*Cluster, error) 
 	if err != nil {
 		return nil, err
 	}
-	file := filepath.Join(dir, o.Name+configSuffix)
-	if err := os.WriteFile(file, config, 0o600); err != nil {
-		return nil, fmt.Errorf("write the configuration of cluster %s: %w", o.Name, err)
+	return createKind(ctx, o.Name, config, 1+o.Workers, dir, logs)
+}
+
+// CreateFromFile is Create from a file in kind's own form, whose nodes it counts. The name in the file gives way to that of the caller.
+func CreateFromFile(ctx context.Context, name, file, dir, logs string) (*Cluster, error) {
+	config, err := os.ReadFile(file)
+	if err != nil {
+		return nil, fmt.Errorf("read the configuration of cluster %s: %w", name, err)
 	}
-	return CreateWith(ctx, NewKind(o.Name, kubeconfigPath(dir, o.Name)), o.Name, file, 1+o.Workers, logs)
+	var told v1alpha4.Cluster
+	if err := yaml.Unmarshal(config, &told); err != nil {
+		return nil, fmt.Errorf("%s: %w", file, err)
+	}
+	return createKind(ctx, name, config, max(1, len(told.Nodes)), dir, logs)
+}
+
+func createKind(ctx context.Context, name string, config []byte, nodes int, dir, logs string) (*Cluster, error) {
+	// Before anything is written: the next process would take a file as proof that the cluster is one to delete.
+	there, err := NewKind("", "").clusters()
+	if err != nil {
+		return nil, err
+	}
+	if slices.Contains(there, name) {
+		return nil, fmt.Errorf("there is a cluster of kind called %q already: take another name, or remove it with `kind delete cluster --name %s`", name, name)
+	}
+	file := filepath.Join(dir, name+configSuffix)
+	if err := os.WriteFile(file, config, 0o600); err != nil {
+		return nil, fmt.Errorf("write the configuration of cluster %s: %w", name, err)
+	}
+	return CreateWith(ctx, NewKind(name, kubeconfigPath(dir, name)), name, file, nodes, logs)
 }
 
 // CreateWith is Create with another provider, from a file in its own form that makes a cluster of so many nodes. Those of sigs.k8s.io/e2e-framework that can load

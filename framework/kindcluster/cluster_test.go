@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -131,5 +132,34 @@ func TestCreateWithWaitsForTheNodes(t *testing.T) {
 	}
 	if err := c.Delete(t.Context()); err != nil || !slices.Equal(p.calls, []string{"create", "destroy"}) {
 		t.Errorf("error %v, calls %q", err, p.calls)
+	}
+}
+
+// TestCreateLeavesAClusterOfThatNameAlone demands that a name that is taken is refused before anything is made, written or deleted.
+func TestCreateLeavesAClusterOfThatNameAlone(t *testing.T) {
+	programs, dir := t.TempDir(), t.TempDir()
+	calls := filepath.Join(programs, "calls")
+	engine := "#!/bin/sh\ncase $1 in\n-v) echo Docker version 29 ;;\nps) echo mine ;;\n*) echo $1 >>" + calls + "; exit 1 ;;\nesac\n"
+	if err := os.WriteFile(filepath.Join(programs, "docker"), []byte(engine), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("PATH", programs)
+	t.Setenv("KIND_EXPERIMENTAL_PROVIDER", "docker")
+	file := filepath.Join(t.TempDir(), "kind.yaml")
+	if err := os.WriteFile(file, []byte("kind: Cluster\napiVersion: kind.x-k8s.io/v1alpha4\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	_, err := Create(t.Context(), Options{Name: "mine", ServiceCIDRs: []netip.Prefix{netip.MustParsePrefix("10.96.0.0/24")}}, dir, dir)
+	_, fromFile := CreateFromFile(t.Context(), "mine", file, dir, dir)
+	for _, err := range []error{err, fromFile} {
+		if err == nil || !strings.Contains(err.Error(), `a cluster of kind called "mine" already`) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if asked, err := os.ReadFile(calls); err == nil {
+		t.Errorf("the engine was asked for %q", asked)
+	}
+	if files, err := os.ReadDir(dir); err != nil || len(files) > 0 {
+		t.Errorf("files are left: %v, error %v", files, err)
 	}
 }
