@@ -192,7 +192,7 @@ func (n *Network) beyondClaims(c *Case) string {
 		return n.featuresOf(c)[i]
 	}
 	switch {
-	case n.isPod(c.To.Addr()): // what follows is about Services
+	case n.isPod(c.To): // what follows is about Services
 		return ""
 	case c.From.Node != "" && !n.ofNode(c) && n.Declared(spec.HostAccess) != "served":
 		return string(spec.HostAccess)
@@ -250,11 +250,14 @@ func (n *Network) unmetUses(cases []Case, outcomes [][]candidate.Outcome) (kinds
 	return kinds
 }
 
-// isPod reports whether the address is that of a pod of the check.
-func (n *Network) isPod(a netip.Addr) bool {
+// isPod reports whether a pod of the check answers there. Of an address that is a node's only the ports of its host-network pods count.
+func (n *Network) isPod(to netip.AddrPort) bool {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	return slices.ContainsFunc(n.pods, func(p candidate.Pod) bool { return slices.Contains(p.Addresses, a) })
+	return slices.ContainsFunc(n.pods, func(p candidate.Pod) bool {
+		listens := func(port candidate.PodPort) bool { return port.Number == int(to.Port()) }
+		return slices.Contains(p.Addresses, to.Addr()) && (!p.HostNetwork || slices.ContainsFunc(p.Ports, listens))
+	})
 }
 
 // isBackend reports whether a pod may be an endpoint of a Service: it answers, and is not there to send from.
