@@ -21,11 +21,11 @@ var (
 	OutsideFarNodePort = New("outside-far-node-port", "Clients outside reach no endpoint by a node port but on the node that they enter.",
 		spec.ProxyNodePortEveryNode, spec.ProxyNodePortReachable)
 	LocalHostBalancer = New("local-host-balancer", "Under externalTrafficPolicy Local a node does not reach an endpoint on it by the load-balancer address.",
-		spec.ProxyEveryWayLocal, spec.ProxyExternalLocalFromCluster)
+		spec.ProxyExternalLocalFromCluster)
 	LocalPodExternalIP = New("local-pod-external-ip", "Under externalTrafficPolicy Local pods reach nothing by external IPs.",
-		spec.ProxyEveryWayLocal, spec.ProxyExternalLocalFromCluster)
+		spec.ProxyExternalLocalFromCluster)
 	LocalHostFar = New("local-host-far", "Under externalTrafficPolicy Local a node reaches only endpoints on it by external and load-balancer addresses.",
-		spec.ProxyEveryWayLocal, spec.ProxyExternalLocalFromCluster)
+		spec.ProxyExternalLocalFromCluster)
 	LocalPodNodePort = New("local-pod-node-port", "Under externalTrafficPolicy Local pods reach nothing by the node port of another node.",
 		spec.ProxyEveryWayLocal)
 )
