@@ -58,14 +58,18 @@ func (s *story) beExplained(ctx context.Context) {
 	}
 	began := time.Now()
 	unexplained, undecided := s.history.Decide(storyDecided)
+	check.Record("answers", "%s", s.tally())
 	check.Record("history", "%d requests of %d clients in %.1f s, %.0f a second; decided in %.1f s", len(s.history.Operations), storyClients, s.took.Seconds(),
 		float64(s.sent)/s.took.Seconds(), time.Since(began).Seconds())
-	if unexplained != nil {
-		ginkgo.Fail(tellUnexplained(unexplained))
-	}
-	if len(undecided) > 0 {
-		check.Abort("no order of the requests on %s was found within %s, and it is not known whether there is one", strings.Join(undecided, ", "), storyDecided)
-	}
+	check.Deciding(func() {
+		if unexplained != nil {
+			s.recordObjects(unexplained.Register)
+			ginkgo.Fail(tellUnexplained(unexplained))
+		}
+		if len(undecided) > 0 {
+			check.Abort("no order of the requests on %s was found within %s, and it is not known whether there is one", strings.Join(undecided, ", "), storyDecided)
+		}
+	}, spec.AllocHistoryExplained)
 	for _, ip := range again {
 		s.servers[0].StaysFree(ctx, ip)
 	}
@@ -81,9 +85,42 @@ func tellUnexplained(u *history.Unexplained) string {
 		if o.End != history.Never {
 			end = fmt.Sprintf("to %s", moment(o.End))
 		}
-		fmt.Fprintf(b, "\n%d. client %d, %s %s: %s\n   %s", i+1, o.Client+1, moment(o.Begin), end, o.Answer, o.Command)
+		fmt.Fprintf(b, "\n%d. client %d, %s %s: %s%s\n   %s", i+1, o.Client+1, moment(o.Begin), end, o.Answer, shown(o, u.Register), o.Command)
 	}
 	return b.String()
+}
+
+// shown is what a list shows of an address.
+func shown(o *history.Operation, register string) string {
+	for _, e := range o.Effects {
+		if len(o.Effects) > 2 && e.Register == register {
+			return fmt.Sprintf(", %s: %s", register, e.To)
+		}
+	}
+	return ""
+}
+
+// tally counts what the answers were.
+func (s *story) tally() string {
+	var full, lower, conflicts, given int
+	for i := range s.history.Operations {
+		o := &s.history.Operations[i]
+		switch {
+		case len(o.Held) > len(s.upper):
+			full++
+		case len(o.Held) > 0:
+			lower++
+		}
+		for _, e := range o.Effects {
+			switch {
+			case e.Others:
+				conflicts++
+			case e.From == history.Free && e.To != history.Free && !strings.HasPrefix(e.Register, servicePrefix):
+				given++
+			}
+		}
+	}
+	return fmt.Sprintf("%d addresses were given, %d of them of the lower band by choice of the server, %d refused as in use, and the range was full %d times", given, lower, conflicts, full)
 }
 
 // moment is a time since the beginning of a history.

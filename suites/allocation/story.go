@@ -7,7 +7,9 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -31,7 +33,6 @@ type story struct {
 	bands   check.Bands
 	all     []string // the addresses of the Service range
 	upper   []string // those of its upper band
-	objects <-chan watch.Event
 	began   time.Time
 	took    time.Duration
 	sent    int
@@ -41,6 +42,19 @@ type story struct {
 	history  history.History
 	names    []string // of Services that have been created
 	down     []window // when the first server was not there
+	// settled is how old an alias is that is given an address. kube-apiserver may take the address away from one that was created in the same second: that is another
+	// requirement, AllocUpgradeSecondaryUnique.
+	settled time.Duration
+	watched bool          // whether the candidate has IPAddress objects
+	objects []object      // what became of them
+	another chan struct{} // has something when there may be more of them
+}
+
+// object is an event of an IPAddress object.
+type object struct {
+	at   time.Duration
+	kind watch.EventType
+	ip   *networkingv1.IPAddress
 }
 
 // window is a time between two moments; it has not ended while its end is Never.
@@ -63,8 +77,9 @@ func newStory(ctx context.Context, servers ...*check.ControlPlane) *story {
 	}
 	// Dynamic allocation may look for free addresses in a copy of what is stored, which follows within this time. On a virtual clock no time passes meanwhile.
 	if !cp.Has(spec.VirtualClock) {
-		s.history.Lag = reuse
+		s.history.Lag, s.settled = reuse, 2*time.Second
 	}
+	s.began = time.Now()
 	s.watchObjects(ctx)
 	return s
 }
@@ -79,7 +94,42 @@ func (s *story) watchObjects(ctx context.Context) {
 	events, err := last.Client().NetworkingV1().IPAddresses().Watch(ctx, metav1.ListOptions{})
 	check.Must(err)
 	ginkgo.DeferCleanup(events.Stop)
-	s.objects = events.ResultChan()
+	s.watched, s.another = true, make(chan struct{}, 1)
+	go func() {
+		defer close(s.another)
+		for e := range events.ResultChan() {
+			ip, isAddress := e.Object.(*networkingv1.IPAddress)
+			if !isAddress {
+				continue
+			}
+			s.mu.Lock()
+			s.objects = append(s.objects, object{s.now(), e.Type, ip})
+			s.mu.Unlock()
+			select {
+			case s.another <- struct{}{}:
+			default:
+			}
+		}
+	}()
+}
+
+// recordObjects records what became of the IPAddress objects of an address.
+func (s *story) recordObjects(ip string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var said []string
+	for _, o := range s.objects {
+		if o.ip.Name == ip {
+			parent := "nobody"
+			if o.ip.Spec.ParentRef != nil {
+				parent = o.ip.Spec.ParentRef.Name
+			}
+			said = append(said, fmt.Sprintf("%s %s for %s", moment(o.at), strings.ToLower(string(o.kind)), parent))
+		}
+	}
+	if len(said) > 0 {
+		check.Record("IPAddress "+ip, "%s", strings.Join(said, ", "))
+	}
 }
 
 // now is the time since the story began.
@@ -88,11 +138,11 @@ func (s *story) now() time.Duration { return time.Since(s.began) }
 // tell lets the clients send their requests, and do what happens when half of them have been sent. Afterwards it deletes what there is, and names every address.
 func (s *story) tell(ctx context.Context, meanwhile func()) {
 	ginkgo.GinkgoHelper()
-	s.began = time.Now()
 	clients := make([]*client, storyClients)
 	for i := range clients {
 		clients[i] = &client{story: s, id: i, server: i % len(s.servers), random: rand.New(rand.NewPCG(s.servers[0].Rand().Uint64(), 0))}
 	}
+	begun := s.now()
 	half := make(chan struct{})
 	turn := sync.OnceFunc(func() { close(half) })
 	check.Concurrently(storyClients+1, func(i int) {
@@ -105,9 +155,9 @@ func (s *story) tell(ctx context.Context, meanwhile func()) {
 			return
 		}
 		defer turn() // if a client fails, nobody waits for it
-		for ctx.Err() == nil && s.now() < storyTime {
+		for ctx.Err() == nil && s.now()-begun < storyTime {
 			n := s.requests.Add(1)
-			if n >= storyLength/2 || s.now() > storyTime/2 {
+			if n >= storyLength/2 || s.now()-begun > storyTime/2 {
 				turn()
 			}
 			if n > storyLength {
@@ -116,7 +166,7 @@ func (s *story) tell(ctx context.Context, meanwhile func()) {
 			clients[i].act(ctx)
 		}
 	})
-	s.took, s.sent = s.now(), len(s.history.Operations)
+	s.took, s.sent = s.now()-begun, len(s.history.Operations)
 	check.Concurrently(storyClients, func(i int) { clients[i].leave(ctx) })
 	clients[0].removeRange(ctx)
 	for i, ip := range s.all {
@@ -159,6 +209,7 @@ type client struct {
 // owned is a Service of a client, and what it knows of it.
 type owned struct {
 	name, state string             // an address, alias, or Free
+	made        time.Duration      // when it had been created
 	lost        *history.Operation // the last request, if nobody knows what became of it
 	wished      *string            // the address that the lost request named, empty if it named none; nil if it was to take none
 }
@@ -167,7 +218,9 @@ type owned struct {
 const alias = "an alias"
 
 // service is the register of a Service.
-func service(name string) string { return "Service " + name }
+func service(name string) string { return servicePrefix + name }
+
+const servicePrefix = "Service "
 
 // send sends a request. What it may be is nil if there is an answer: nobody knows what became of it.
 func (c *client) send(ctx context.Context, method, path, kind, body string, options ...check.RequestOption) (a check.Response, o *history.Operation, lost bool) {
@@ -229,6 +282,9 @@ func (c *client) live() (live []*owned) {
 	return live
 }
 
+// tide is after how many requests Services become more, and then fewer again. So the range is full now and then.
+const tide = 150
+
 // crowd is how many Services a client has at most. All clients together want more addresses than there are.
 const crowd = 8
 
@@ -238,6 +294,10 @@ func (c *client) act(ctx context.Context) {
 	dice, live := c.random.IntN(100), c.live()
 	some := func() *owned { return live[c.random.IntN(len(live))] }
 	cp := c.servers[0]
+	creates := 55 // of 100 requests, after others
+	if c.requests.Load()/tide%2 == 0 {
+		creates = 94
+	}
 	switch {
 	case dice < 2:
 		c.list(ctx)
@@ -247,17 +307,18 @@ func (c *client) act(ctx context.Context) {
 		c.turnRange(ctx)
 	case dice < 30 && cp.Claims(spec.FeatureDryRun):
 		c.try(ctx, live)
-	case len(live) == 0 || dice < 65 && len(live) < crowd:
+	case len(live) == 0 || dice < creates && len(live) < crowd:
 		if c.random.IntN(12) == 0 && cp.Claims(spec.FeatureExternalName) {
 			c.createAlias(ctx)
 			return
 		}
 		c.create(ctx, c.wish())
-	case dice < 80 && cp.Claims(spec.FeatureExternalName):
-		if o := some(); o.state == alias {
-			c.toAddress(ctx, o, c.wish())
-		} else {
+	case dice < (creates+100)/2 && cp.Claims(spec.FeatureExternalName):
+		switch o := some(); {
+		case o.state != alias:
 			c.toAlias(ctx, o)
+		case c.now()-o.made >= c.settled:
+			c.toAddress(ctx, o, c.wish())
 		}
 	default:
 		c.delete(ctx, some())
@@ -267,9 +328,9 @@ func (c *client) act(ctx context.Context) {
 // wish is an address that the client names, or none.
 func (c *client) wish() string {
 	switch n := c.random.IntN(20); {
-	case n < 9:
+	case n < 11:
 		return ""
-	case n < 10:
+	case n < 12:
 		first := c.ranges[1].Addr().Next()
 		for range c.random.IntN(6) {
 			first = first.Next()
@@ -361,7 +422,7 @@ func (c *client) createAs(ctx context.Context, specification string, wished *str
 	if state == history.Free {
 		return
 	}
-	own.state = state
+	own.state, own.made = state, o.End
 	c.own = append(c.own, own)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -596,7 +657,7 @@ func (s *story) cloud(from time.Duration, addresses ...string) {
 // than the object that stood for it before.
 func (s *story) takenAgain(ctx context.Context) (again []string) {
 	ginkgo.GinkgoHelper()
-	if s.objects == nil {
+	if !s.watched {
 		return nil
 	}
 	last := s.servers[len(s.servers)-1]
@@ -612,31 +673,35 @@ func (s *story) takenAgain(ctx context.Context) (again []string) {
 		return nil
 	}
 	check.Record("addresses that no Service has", "%d at the end", len(left))
-	seen := map[string]bool{}
-	for len(seen) < len(left) {
-		select {
-		case e, open := <-s.objects:
-			if !open {
-				return again
-			}
-			ip, isAddress := e.Object.(*networkingv1.IPAddress)
-			if !isAddress {
-				continue
-			}
-			object := left[ip.Name]
-			if object == nil {
-				continue
-			}
+	look := func() (again []string, all bool) {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		seen := map[string]bool{}
+		for _, o := range s.objects {
+			now := left[o.ip.Name]
 			switch {
-			case ip.UID == object.UID:
-				seen[ip.Name] = true
-			case e.Type == watch.Deleted && object.Spec.ParentRef != nil && ip.Spec.ParentRef != nil && *ip.Spec.ParentRef == *object.Spec.ParentRef:
-				again = append(again, ip.Name)
+			case now == nil:
+			case o.ip.UID == now.UID:
+				seen[now.Name] = true
+			case o.kind == watch.Deleted && reflect.DeepEqual(o.ip.Spec.ParentRef, now.Spec.ParentRef) && !slices.Contains(again, now.Name):
+				again = append(again, now.Name)
+			}
+		}
+		return again, len(seen) == len(left)
+	}
+	for {
+		again, all := look()
+		if all {
+			return again
+		}
+		select {
+		case _, open := <-s.another:
+			if !open {
+				again, _ = look()
+				return again
 			}
 		case <-ctx.Done():
 			return again
 		}
 	}
-	slices.Sort(again)
-	return slices.Compact(again)
 }
