@@ -283,10 +283,10 @@ func (c *client) live() (live []*owned) {
 }
 
 // tide is after how many requests Services become more, and then fewer again. So the range is full now and then.
-const tide = 150
+const tide = 300
 
 // crowd is how many Services a client has at most. All clients together want more addresses than there are.
-const crowd = 8
+const crowd = 12
 
 // act does something at random.
 func (c *client) act(ctx context.Context) {
