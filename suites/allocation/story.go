@@ -222,7 +222,7 @@ func service(name string) string { return servicePrefix + name }
 
 const servicePrefix = "Service "
 
-// send sends a request. What it may be is nil if there is an answer: nobody knows what became of it.
+// send sends a request. It is lost if the server died meanwhile: nobody knows then what became of it.
 func (c *client) send(ctx context.Context, method, path, kind, body string, options ...check.RequestOption) (a check.Response, o *history.Operation, lost bool) {
 	ginkgo.GinkgoHelper()
 	cp := c.servers[c.server]
