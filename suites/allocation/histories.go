@@ -120,7 +120,7 @@ func (s *story) tally() string {
 			}
 		}
 	}
-	return fmt.Sprintf("%d addresses were given, %d of them of the lower band by choice of the server, %d refused as in use, and the range was full %d times", given, lower, conflicts, full)
+	return fmt.Sprintf("%d addresses were given, %d of them of the lower band by choice of the server, %d refused as in use, the range was full %d times, and a server died during %d requests", given, lower, conflicts, full, s.died.Load())
 }
 
 // moment is a time since the beginning of a history.

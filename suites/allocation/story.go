@@ -38,6 +38,7 @@ type story struct {
 	sent    int
 
 	requests atomic.Int64 // that clients have begun
+	died     atomic.Int64 // those without an answer
 	mu       sync.Mutex
 	history  history.History
 	names    []string // of Services that have been created
@@ -237,6 +238,7 @@ func (c *client) send(ctx context.Context, method, path, kind, body string, opti
 		if !c.wasDown(o.Begin, o.End) {
 			check.Must(err)
 		}
+		c.died.Add(1)
 		o.End, o.Answer = history.Never, "the server died"
 		return a, o, true
 	}
