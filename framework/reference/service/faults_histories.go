@@ -12,7 +12,7 @@ import (
 )
 
 // aMoment is as long as other clients need for some requests. What is remembered for longerMoment is shorter than what a client waits for that looks again.
-const aMoment, longerMoment = 3 * time.Millisecond, 25 * time.Millisecond
+const aMoment, longerMoment = 3 * time.Millisecond, 60 * time.Millisecond
 
 // What can be wrong while several clients are at work. What a fault remembers, it remembers of one server.
 var historyFaults = []wrong{
