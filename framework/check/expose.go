@@ -125,7 +125,7 @@ func (n *Network) insist(ctx context.Context, method, path, contentType string, 
 	ginkgo.GinkgoHelper()
 	Must(candidate.Insist(ctx, func(repeated bool) (err error) {
 		again = repeated
-		a, err = n.ask(ctx, method, path, contentType, body)
+		a, err = n.Ask(ctx, method, path, contentType, body)
 		return err
 	}))
 	return a, again

@@ -44,14 +44,22 @@ func (j *journal) commands() []string {
 	defer j.mu.Unlock()
 	var out []string
 	for i := range j.entries {
-		e := &j.entries[(j.next+i)%len(j.entries)]
-		command := e.command()
-		if e.server != "" {
-			command += " # through the " + e.server
-		}
-		out = append(out, command)
+		out = append(out, j.entries[(j.next+i)%len(j.entries)].full())
 	}
 	return out
+}
+
+// CommandOf is a request to this API server as a kubectl command, where kubectl can express it: for checks that show requests themselves.
+func (cp *ControlPlane) CommandOf(method, path, contentType string, body []byte, options ...RequestOption) string {
+	return (&entry{server: cp.server, method: method, target: targetOf(path, options), contentType: contentType, body: body}).full()
+}
+
+// full is the command, with the server where there are several.
+func (e *entry) full() string {
+	if e.server == "" {
+		return e.command()
+	}
+	return e.command() + " # through the " + e.server
 }
 
 // command is the request as a kubectl command, or for curl where kubectl has none.

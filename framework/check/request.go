@@ -169,13 +169,13 @@ func (cp *ControlPlane) Arrange(ctx context.Context, svc *corev1.Service) *corev
 // malformed requests and other resources.
 func (cp *ControlPlane) Do(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) Response {
 	ginkgo.GinkgoHelper()
-	a, err := cp.ask(ctx, method, path, contentType, body, options...)
+	a, err := cp.Ask(ctx, method, path, contentType, body, options...)
 	Must(err)
 	return a
 }
 
-// ask is Do whose error says that there is no response.
-func (cp *ControlPlane) ask(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) (Response, error) {
+// Ask is Do whose error says that there is no response, for checks during which a server ends: nobody knows then what became of the request.
+func (cp *ControlPlane) Ask(ctx context.Context, method, path, contentType string, body []byte, options ...RequestOption) (Response, error) {
 	ginkgo.GinkgoHelper()
 	if cp.careful && makesLoadBalancer(body, options) {
 		LeaveUnjudged(ByDisruptive, "it would have the cluster make a load balancer, which others could feel and somebody pays for")
@@ -255,14 +255,7 @@ func makesLoadBalancer(body []byte, options []RequestOption) bool {
 }
 
 func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType string, body []byte, options []RequestOption) (Response, error) {
-	query := url.Values{}
-	for _, o := range options {
-		o(query)
-	}
-	target := path
-	if len(query) > 0 {
-		target += "?" + query.Encode()
-	}
+	target := targetOf(path, options)
 	cp.journal.add(entry{server: cp.server, method: method, target: target, contentType: contentType, body: body})
 	request, err := http.NewRequestWithContext(ctx, method, cp.base+target, bytes.NewReader(body))
 	if err != nil {
@@ -301,6 +294,18 @@ func (cp *ControlPlane) roundTrip(ctx context.Context, method, path, contentType
 		}
 	}
 	return a, err
+}
+
+// targetOf is a path with the parameters of the options.
+func targetOf(path string, options []RequestOption) string {
+	query := url.Values{}
+	for _, o := range options {
+		o(query)
+	}
+	if len(query) == 0 {
+		return path
+	}
+	return path + "?" + query.Encode()
 }
 
 // warningText takes the text out of a Warning header: code agent "text" (RFC 7234, section 5.5).

@@ -131,6 +131,7 @@ const (
 	AllocNoPortChoice                       ID = "alloc-no-port-choice"
 	AllocRecordSurvivesRestart              ID = "alloc-record-survives-restart"
 	AllocRecordShared                       ID = "alloc-record-shared"
+	AllocHistoryExplained                   ID = "alloc-history-explained"
 	AllocRecordMigrates                     ID = "alloc-record-migrates"
 	AllocRepairKeepsUsed                    ID = "alloc-repair-keeps-used"
 	AllocRestartDuringCreates               ID = "alloc-restart-during-creates"

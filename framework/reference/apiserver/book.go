@@ -67,6 +67,8 @@ type (
 	applying = func(application) (runtime.Object, error)
 	// A marking rule stores an object as one that is being deleted.
 	marking = func(s *Server, res *resource, e *entry, marked object) (*entry, error)
+	// A removing rule removes an object that nothing holds, and returns what readers have seen last.
+	removing = func(s *Server, res *resource, e *entry) (object, error)
 	// A deleting rule deletes one object of a collection.
 	deleting = func(rq *request, e *entry, options *metav1.DeleteOptions) (object, error)
 )
@@ -137,6 +139,7 @@ type requestBook struct {
 	preconditionsMet   rule.Rule[func(res *resource, obj object, p *metav1.Preconditions) error]
 	nothingHolds       rule.Rule[func(object) bool]
 	deletionMarked     rule.Rule[marking]
+	goneBeforeFreed    rule.Rule[removing]
 	collectionSelected rule.Rule[matching]
 	collectionDeleted  rule.Rule[deleting]
 
@@ -210,6 +213,7 @@ func newRequestBook() *requestBook {
 		preconditionsMet:   preconditionsMet,
 		nothingHolds:       nothingHolds,
 		deletionMarked:     deletionMarked,
+		goneBeforeFreed:    goneBeforeFreed,
 		collectionSelected: collectionSelected,
 		collectionDeleted:  collectionDeleted,
 

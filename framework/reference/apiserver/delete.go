@@ -114,6 +114,16 @@ var (
 
 	dryRunDeleted = rule.New("dry-run-deleted", func(_ *Server, e *entry) object { return e.view }, spec.APIDryRunDelete, spec.AllocDryRunDeleteKeepsAddress)
 
+	// What an object holds is free when nobody sees the object any more.
+	goneBeforeFreed = rule.New("gone-before-freed", func(s *Server, res *resource, e *entry) (object, error) {
+		view, err := s.store.remove(res, e, nil, s.viewer(res))
+		if err != nil {
+			return nil, err
+		}
+		s.afterRemoval(res, e.stored)
+		return view, nil
+	}, spec.AllocHistoryExplained, spec.APIDeleteRemoves)
+
 	// What is held keeps all that it has.
 	deletionMarked = rule.New("deletion-marked", func(s *Server, res *resource, e *entry, marked object) (*entry, error) {
 		updated, err := s.store.update(res, e, marked, s.viewer(res), e.writes)
@@ -142,12 +152,8 @@ func (s *Server) deleteEntry(res *resource, e *entry, options *metav1.DeleteOpti
 		if dryRun {
 			return book.dryRunDeleted.Do(s, e), true, nil
 		}
-		view, err := s.store.remove(res, e, nil, s.viewer(res))
-		if err != nil {
-			return nil, false, err
-		}
-		s.afterRemoval(res, e.stored)
-		return view, true, nil
+		view, err := book.goneBeforeFreed.Do(s, res, e)
+		return view, err == nil, err
 	}
 	if dryRun {
 		return s.view(res, marked), false, nil

@@ -2,6 +2,7 @@ package apiserver
 
 import (
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -203,6 +204,9 @@ var dryRunFaults = []requestWrong{
 	}},
 }
 
+// aMoment is as long as other clients need for some requests.
+const aMoment = 3 * time.Millisecond
+
 // What can be wrong with deletions.
 var deleteFaults = []requestWrong{
 	{fault.DeleteOfMissing, func(b *requestBook) {
@@ -219,6 +223,20 @@ var deleteFaults = []requestWrong{
 				}
 				return updated, err
 			}
+		})
+	}},
+	{fault.FreedBeforeGone, func(b *requestBook) {
+		b.goneBeforeFreed.Replace(func(s *Server, res *resource, e *entry) (object, error) {
+			s.rules.Load().Delete(e.stored.(*corev1.Service))
+			time.Sleep(aMoment)
+			view, err := s.store.remove(res, e, nil, s.viewer(res))
+			if err != nil {
+				return nil, err
+			}
+			s.collectServiceCIDRs()
+			s.control(res, e.stored, nil)
+			s.finishNamespace(e.stored.GetNamespace())
+			return view, nil
 		})
 	}},
 	{fault.CollectionUnselected, func(b *requestBook) {

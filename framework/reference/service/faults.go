@@ -19,7 +19,7 @@ type wrong fault.Edit[book]
 // wrongs are all faults of this package.
 func wrongs() []wrong {
 	return slices.Concat(requestFaults, objectFaults, typeFaults, portFaults, affinityFaults, clusterIPFaults, familyFaults, externalFaults,
-		trafficFaults, balancerFaults, nodePortFaults, healthCheckFaults, statusFaults, warningFaults, allocationFaults, addressFaults)
+		trafficFaults, balancerFaults, nodePortFaults, healthCheckFaults, statusFaults, warningFaults, allocationFaults, addressFaults, historyFaults)
 }
 
 // edit makes the faults that are switched on part of the book.

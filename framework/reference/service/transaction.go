@@ -116,7 +116,7 @@ var (
 		}
 		t.rules.takenAddressHeld.Do(t, ip)
 		return nil
-	}, spec.AllocDuplicateRefused, spec.AllocStaticOutOfRange, spec.AllocUnique, spec.AllocDryRunDuplicateRefused, spec.AllocDryRunOutOfRangeRefused)
+	}, spec.AllocDuplicateRefused, spec.AllocStaticOutOfRange, spec.AllocUnique, spec.AllocHistoryExplained, spec.AllocDryRunDuplicateRefused, spec.AllocDryRunOutOfRangeRefused)
 
 	freeAddressTaken = rule.New("free-address-taken", func(t *Transaction, family corev1.IPFamily) (netip.Addr, error) {
 		ip, err := t.rules.ips.allocateNext(family)
@@ -125,7 +125,7 @@ var (
 		}
 		t.rules.takenAddressHeld.Do(t, ip)
 		return ip, nil
-	}, spec.AllocDynamicAssigned, spec.AllocDynamicFree, spec.AllocExhaustedRefused)
+	}, spec.AllocDynamicAssigned, spec.AllocDynamicFree, spec.AllocExhaustedRefused, spec.AllocHistoryExplained)
 
 	// Others are told of the address, unless the request is a dry run.
 	takenAddressHeld = rule.New("taken-address-held", func(t *Transaction, ip netip.Addr) {

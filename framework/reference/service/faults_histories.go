@@ -1,0 +1,65 @@
+package service
+
+import (
+	"errors"
+	"net/netip"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/reference/allocator"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+)
+
+// aMoment is as long as other clients need for some requests. What is remembered for longerMoment is shorter than what a client waits for that looks again.
+const aMoment, longerMoment = 3 * time.Millisecond, 60 * time.Millisecond
+
+// What can be wrong while several clients are at work. What a fault remembers, it remembers of one server.
+var historyFaults = []wrong{
+	{fault.UpdateTakesLate, func(b *book) {
+		b.chosenAddressTaken.Wrap(func(right addressTaking) addressTaking {
+			return func(t *Transaction, ip netip.Addr) error {
+				err := right(t, ip)
+				if err != nil || t.dryRun || t.owner.ResourceVersion == "" {
+					return err
+				}
+				t.rules.ips.release(ip)
+				t.rules.mu.Unlock()
+				time.Sleep(aMoment)
+				t.rules.mu.Lock()
+				_ = t.rules.ips.allocate(ip) // somebody else may have it by now
+				return nil
+			}
+		})
+	}},
+	{fault.RefusalCached, func(b *book) {
+		found := map[netip.Addr]time.Time{} // in use
+		b.chosenAddressTaken.Wrap(func(right addressTaking) addressTaking {
+			return func(t *Transaction, ip netip.Addr) error {
+				if time.Since(found[ip]) < longerMoment {
+					return allocator.ErrAllocated
+				}
+				err := right(t, ip)
+				if isInUse(err) {
+					found[ip] = time.Now()
+				}
+				return err
+			}
+		})
+	}},
+	{fault.FullCached, func(b *book) {
+		found := map[corev1.IPFamily]time.Time{} // full
+		b.freeAddressTaken.Wrap(func(right freeAddressTaking) freeAddressTaking {
+			return func(t *Transaction, family corev1.IPFamily) (netip.Addr, error) {
+				if time.Since(found[family]) < longerMoment {
+					return netip.Addr{}, allocator.ErrFull
+				}
+				ip, err := right(t, family)
+				if errors.Is(err, allocator.ErrFull) {
+					found[family] = time.Now()
+				}
+				return ip, err
+			}
+		})
+	}},
+}
