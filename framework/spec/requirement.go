@@ -68,6 +68,7 @@ const (
 	SCTP                  Capability = "sctp"
 	LoadBalancer          Capability = "load-balancer"    // load-balancer addresses can be given to a Service and routed to a node
 	NarrowLinks           Capability = "narrow-links"     // pods and clients outside can be behind a link that takes smaller packets than others
+	PodObjects            Capability = "pod-objects"      // a check says in what state its Pod objects are: no kubelet does
 	OutsideBackends       Capability = "outside-backends" // hosts outside of the cluster can be endpoints
 	ClusterDNS            Capability = "cluster-dns"
 	Kubelet               Capability = "kubelet" // pods run in real containers with environment and probes
@@ -78,7 +79,7 @@ var Capabilities = []Capability{
 	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, ServiceCIDRController, RestartControlPlane,
 	SeveralAPIServers,
 	EndpointControllers, DataPlane, ProxyConfiguration, ProxyMetrics,
-	KubeProxy, IPTablesMode, NFTablesMode, IPVS, VirtualClock, SCTP, LoadBalancer, NarrowLinks, OutsideBackends, ClusterDNS, Kubelet,
+	KubeProxy, IPTablesMode, NFTablesMode, IPVS, VirtualClock, SCTP, LoadBalancer, NarrowLinks, PodObjects, OutsideBackends, ClusterDNS, Kubelet,
 }
 
 // Deviation is a place where a known implementation is documented or was observed to differ from a requirement.

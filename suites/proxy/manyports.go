@@ -64,9 +64,8 @@ var _ = ginkgo.Describe("a Service of many ports", func() {
 const objectCapacity = 1000
 
 var _ = ginkgo.Describe("the Endpoints object of a Service with more than 1000 pods", func() {
-	check.It(spec.ProxyEndpointsObjectTruncated, "holds 1000 of them and says that it is truncated, and all of them when there are fewer", check.Slow(),
+	check.It(spec.ProxyEndpointsObjectTruncated, "holds 1000 of them and says that it is truncated, and all of them when there are fewer", check.Needs(spec.PodObjects), check.Slow(),
 		func(ctx context.Context, net *check.Network) {
-			needPodObjects(net)
 			pods := podObjects(ctx, net, "app", objectCapacity+2, net.Node(0), net.Node(1), net.Node(2))
 			svc := net.Expose(ctx, exposed("app", selecting("app"), check.Headless()))
 			holds := func(what string, n int, truncated bool) {

@@ -18,14 +18,6 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// needPodObjects skips the check where a kubelet says in what state a pod is, and would not leave it to the check.
-func needPodObjects(net *check.Network) {
-	ginkgo.GinkgoHelper()
-	if net.Has(spec.Kubelet) && !net.Has(spec.VirtualClock) {
-		check.LeaveUnjudged(check.ByLab, "it says of Pod objects in what state they are, which the kubelets do here")
-	}
-}
-
 // ownBackends starts a backend of its own on each of the nodes: one that no other check gets.
 func ownBackends(ctx context.Context, net *check.Network, labels map[string]string, nodes ...string) []candidate.Pod {
 	ginkgo.GinkgoHelper()
@@ -88,7 +80,6 @@ func addressesOfObject(ctx context.Context, net *check.Network, svc *corev1.Serv
 // ending judges a pod that fails and one that succeeds: neither is an endpoint afterwards, nor of a Service that comes later.
 func ending(ctx context.Context, net *check.Network, stays bool) {
 	ginkgo.GinkgoHelper()
-	needPodObjects(net)
 	pods := ownBackends(ctx, net, map[string]string{"app": "app"}, net.Node(0), net.Node(1), net.Node(2))
 	clients := clientPods(ctx, net)
 	plain := net.Expose(ctx, exposed("plain", selecting("app")))
@@ -126,10 +117,10 @@ func ending(ctx context.Context, net *check.Network, stays bool) {
 }
 
 var _ = ginkgo.Describe("a pod that has ended", func() {
-	check.It(spec.ProxyEndedPodNoEndpoint, "is no endpoint, be it published although it is not ready", check.Long(),
+	check.It(spec.ProxyEndedPodNoEndpoint, "is no endpoint, be it published although it is not ready", check.Needs(spec.PodObjects), check.Long(),
 		func(ctx context.Context, net *check.Network) { ending(ctx, net, false) })
 
-	check.It(spec.ProxyEndedPodNoEndpoint, "is no endpoint though its Ready condition stays true", check.Long(),
+	check.It(spec.ProxyEndedPodNoEndpoint, "is no endpoint though its Ready condition stays true", check.Needs(spec.PodObjects), check.Long(),
 		func(ctx context.Context, net *check.Network) { ending(ctx, net, true) })
 })
 
@@ -171,9 +162,8 @@ func createOdd(ctx context.Context, net *check.Network, object *corev1.Pod) {
 }
 
 var _ = ginkgo.Describe("a pod that cannot serve", func() {
-	check.It(spec.ProxyOddPodHarmless, "keeps no other pod of its Service from being an endpoint", check.Long(),
+	check.It(spec.ProxyOddPodHarmless, "keeps no other pod of its Service from being an endpoint", check.Needs(spec.PodObjects), check.Long(),
 		func(ctx context.Context, net *check.Network) {
-			needPodObjects(net)
 			labels := map[string]string{}
 			for _, o := range oddPods {
 				labels[o.name] = "yes"
