@@ -33,15 +33,12 @@ func agree(ctx context.Context, net *check.Network, svc *corev1.Service, what st
 				slicesSay = append(slicesSay, e.Addresses[0]+" ready "+state(e.Conditions.Ready))
 			}
 		}
-		object, err := net.Client().CoreV1().Endpoints(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
-		g.Expect(err).NotTo(HaveOccurred())
-		for _, s := range object.Subsets {
-			for _, a := range s.Addresses {
-				objectSays = append(objectSays, a.IP+" ready true")
-			}
-			for _, a := range s.NotReadyAddresses {
-				objectSays = append(objectSays, a.IP+" ready false")
-			}
+		yes, no := objectAddresses(endpointsObject(ctx, net, svc))
+		for _, a := range yes {
+			objectSays = append(objectSays, a+" ready true")
+		}
+		for _, a := range no {
+			objectSays = append(objectSays, a+" ready false")
 		}
 		g.Expect(slicesSay).To(ConsistOf(want), "endpoints in EndpointSlices of Service %s", svc.Name)
 		g.Expect(objectSays).To(ConsistOf(want), "addresses in the Endpoints object of Service %s", svc.Name)

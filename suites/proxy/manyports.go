@@ -9,7 +9,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
 )
@@ -81,8 +80,7 @@ var _ = ginkgo.Describe("the Endpoints object of a Service with more than 1000 p
 			remove := func(n int) {
 				ginkgo.GinkgoHelper()
 				for range n {
-					last := pods[len(pods)-1]
-					check.Must(candidate.Delete(ctx, net.Client().CoreV1().Pods(last.Namespace), last.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}))
+					removePodObject(ctx, net, pods[len(pods)-1].Name)
 					pods = pods[:len(pods)-1]
 				}
 			}

@@ -27,18 +27,7 @@ func endpointsByHand(ctx context.Context, net *check.Network, name string, n int
 		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: address.String()})
 		address = address.Next()
 	}
-	object, err := candidate.Create(ctx, net.Client().CoreV1().Endpoints(svc.Namespace),
-		&corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Subsets: []corev1.EndpointSubset{subset}})
-	check.Must(err)
-	return svc, object
-}
-
-// replaceEndpoints writes an Endpoints object.
-func replaceEndpoints(ctx context.Context, net *check.Network, object *corev1.Endpoints) *corev1.Endpoints {
-	ginkgo.GinkgoHelper()
-	object, err := candidate.Update(ctx, net.Client().CoreV1().Endpoints(object.Namespace), object)
-	check.Must(err)
-	return object
+	return svc, createEndpoints(ctx, net, svc, labels, subset)
 }
 
 // mirrors demands that the slices of the Service hold the addresses of the Endpoints object, each as ready as it says, and its ports.
@@ -123,15 +112,14 @@ var _ = ginkgo.Describe("a hand-made Endpoints object", func() {
 		numbers := []int{check.BackendPort, 9090}
 		pod, client := listening(ctx, net, "app", numbers, net.Node(0))[0], net.ClientPod(ctx, net.Node(1))
 		svc := exposeSelectorless(ctx, net, "app", check.WithPorts(check.Port("a", corev1.ProtocolTCP, 80, numbers[0]), check.Port("b", corev1.ProtocolTCP, 81, numbers[1])))
-		object := &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: svc.Name}}
+		var subsets []corev1.EndpointSubset
 		for i, name := range []string{"a", "b"} {
-			object.Subsets = append(object.Subsets, corev1.EndpointSubset{
+			subsets = append(subsets, corev1.EndpointSubset{
 				Addresses: []corev1.EndpointAddress{{IP: addressesOf(net.PrimaryFamily(), pod)[0]}},
 				Ports:     []corev1.EndpointPort{{Name: name, Port: int32(numbers[i]), Protocol: corev1.ProtocolTCP}},
 			})
 		}
-		object, err := candidate.Create(ctx, net.Client().CoreV1().Endpoints(svc.Namespace), object)
-		check.Must(err)
+		object := createEndpoints(ctx, net, svc, nil, subsets...)
 		generated(ctx, net, svc, "an Endpoints object with two subsets is created", func(g Gomega, found []discoveryv1.EndpointSlice) {
 			g.Expect(portsOf(found)).To(ConsistOf("a 8080/TCP", "b 9090/TCP"), "mirrored ports") // in one slice or in two
 			g.Expect(differences(slices.Compact(addressesIn(found)), addressesOf(net.PrimaryFamily(), pod))).To(BeEmpty(), "mirrored addresses of Endpoints object %s", object.Name)

@@ -9,7 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/util/retry"
 
@@ -53,28 +52,9 @@ func ended(phase corev1.PodPhase) func(*corev1.PodStatus) {
 	return func(s *corev1.PodStatus) {
 		s.Phase = phase
 		if phase == corev1.PodFailed {
-			s.Reason, s.Message = "Evicted", "The node was low on resource: memory."
+			s.Reason = "Evicted"
 		}
 	}
-}
-
-// addressesOfObject are the addresses that the Endpoints object of the Service lists, ready or not.
-func addressesOfObject(ctx context.Context, net *check.Network, svc *corev1.Service) []string {
-	ginkgo.GinkgoHelper()
-	addresses := []string{}
-	object, err := net.Client().CoreV1().Endpoints(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		return addresses
-	}
-	check.Must(err)
-	for _, s := range object.Subsets {
-		for _, list := range [][]corev1.EndpointAddress{s.Addresses, s.NotReadyAddresses} {
-			for _, a := range list {
-				addresses = append(addresses, a.IP)
-			}
-		}
-	}
-	return addresses
 }
 
 // ending judges a pod that fails and one that succeeds: neither is an endpoint afterwards, nor of a Service that comes later.
@@ -145,22 +125,6 @@ var oddPods = []struct {
 	{name: "ended-twin", shares: true, odd: func(p *corev1.Pod) { ended(corev1.PodSucceeded)(&p.Status) }},
 }
 
-// createOdd creates the Pod object, which goes with the check.
-func createOdd(ctx context.Context, net *check.Network, object *corev1.Pod) {
-	ginkgo.GinkgoHelper()
-	pods := net.Client().CoreV1().Pods(net.Namespace())
-	status := object.Status
-	created, err := candidate.Create(ctx, pods, object)
-	check.Must(err)
-	ginkgo.DeferCleanup(func(ctx context.Context) {
-		if err := candidate.Delete(ctx, pods, object.Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))}); !apierrors.IsNotFound(err) {
-			check.Must(err)
-		}
-	})
-	created.Status = status
-	check.Must(candidate.SetStatus(ctx, pods, created))
-}
-
 var _ = ginkgo.Describe("a pod that cannot serve", func() {
 	check.It(spec.ProxyOddPodHarmless, "keeps no other pod of its Service from being an endpoint", check.Needs(spec.PodObjects), check.Long(),
 		func(ctx context.Context, net *check.Network) {
@@ -174,18 +138,14 @@ var _ = ginkgo.Describe("a pod that cannot serve", func() {
 			services := make([]*corev1.Service, len(oddPods))
 			check.Concurrently(len(oddPods), func(i int) {
 				o := oddPods[i]
-				object := &corev1.Pod{
-					ObjectMeta: metav1.ObjectMeta{Name: net.Name("odd"), Labels: map[string]string{o.name: "yes"}},
-					Spec:       corev1.PodSpec{NodeName: pods[0].Node, Containers: []corev1.Container{{Name: "nothing", Image: "nothing"}}},
-					Status:     corev1.PodStatus{Phase: corev1.PodRunning, Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}},
-				}
-				address := nobody
+				address := nobody.String()
 				if o.shares {
-					address = check.AddressOf(pods[0].Addresses, net.PrimaryFamily())
+					address = addressesOf(net.PrimaryFamily(), pods[0])[0]
 				}
-				object.Status.PodIP, object.Status.PodIPs = address.String(), []corev1.PodIP{{IP: address.String()}}
+				object := readyPodObject(net.Name("odd"), map[string]string{o.name: "yes"}, pods[0].Node, address)
 				o.odd(object)
-				createOdd(ctx, net, object)
+				createPodObject(ctx, net, object)
+				ginkgo.DeferCleanup(func(ctx context.Context) { removePodObject(ctx, net, object.Name) })
 				services[i] = net.Expose(ctx, exposed(o.name, check.With(func(s *corev1.Service) { s.Spec.Selector = map[string]string{o.name: "yes"} })))
 			})
 			listed := func(what string) {

@@ -9,8 +9,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -39,37 +37,12 @@ func undisturbed(ctx context.Context, net *check.Network, app string, pods ...ca
 	lists(ctx, net, later, "a later Service is created", pods...)
 }
 
-// endpointsOf makes an Endpoints object by hand that lists the pods for the ports of the Service.
-func endpointsOf(ctx context.Context, net *check.Network, svc *corev1.Service, pods ...candidate.Pod) *corev1.Endpoints {
-	ginkgo.GinkgoHelper()
-	subset := corev1.EndpointSubset{}
-	for _, a := range addressesOf(net.PrimaryFamily(), pods...) {
-		subset.Addresses = append(subset.Addresses, corev1.EndpointAddress{IP: a})
-	}
-	for _, p := range svc.Spec.Ports {
-		subset.Ports = append(subset.Ports, corev1.EndpointPort{Name: p.Name, Port: p.TargetPort.IntVal, Protocol: p.Protocol})
-	}
-	object, err := candidate.Create(ctx, net.Client().CoreV1().Endpoints(svc.Namespace), &corev1.Endpoints{ObjectMeta: metav1.ObjectMeta{Name: svc.Name}, Subsets: []corev1.EndpointSubset{subset}})
-	check.Must(err)
-	return object
-}
-
 // slicesByOthers are those of the Service but for mirrored ones.
 func slicesByOthers(ctx context.Context, net *check.Network, svc *corev1.Service) []discoveryv1.EndpointSlice {
 	ginkgo.GinkgoHelper()
 	return slices.DeleteFunc(slicesNaming(ctx, net, svc), func(s discoveryv1.EndpointSlice) bool {
 		return s.Labels[discoveryv1.LabelManagedBy] == "endpointslicemirroring-controller.k8s.io"
 	})
-}
-
-// hasNoEndpointsObject demands that no Endpoints object has the name of the Service.
-func hasNoEndpointsObject(ctx context.Context, net *check.Network, svc *corev1.Service) {
-	ginkgo.GinkgoHelper()
-	_, err := net.Client().CoreV1().Endpoints(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
-	if !apierrors.IsNotFound(err) {
-		check.Must(err)
-		ginkgo.Fail(fmt.Sprintf("there is an Endpoints object with the name of Service %s", svc.Name))
-	}
 }
 
 var _ = ginkgo.Describe("the selector of a Service", func() {

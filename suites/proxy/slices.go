@@ -11,7 +11,6 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"k8s.io/utils/ptr"
@@ -141,63 +140,6 @@ func portsOf(found []discoveryv1.EndpointSlice) []string {
 		}
 	}
 	return ports
-}
-
-// podObjects makes ready Pods on the nodes in turn, with addresses of the primary family, in which nothing runs. Checks
-// of controllers that take many pods use it. Where a kubelet would start what is in a Pod, they are started, but no
-// more than nobody feels.
-func podObjects(ctx context.Context, net *check.Network, app string, n int, nodes ...string) []candidate.Pod {
-	ginkgo.GinkgoHelper()
-	made := make([]candidate.Pod, n)
-	address := firstAddress(net.PrimaryFamily())
-	for i := range made {
-		made[i] = candidate.Pod{
-			PodName: candidate.PodName{Namespace: net.Namespace(), Name: net.Name(app)}, Node: nodes[i%len(nodes)],
-			Labels: map[string]string{"app": app}, Addresses: []netip.Addr{address},
-		}
-		address = address.Next()
-	}
-	if net.Has(spec.Kubelet) {
-		if n > fewPods && !net.Has(spec.VirtualClock) {
-			check.LeaveUnjudged(check.ByLab, "it takes %d pods at once, and where they really run others would feel it", n)
-		}
-		check.Concurrently(n, func(i int) { made[i] = net.Start(ctx, made[i]) })
-		return made
-	}
-	pods := net.Client().CoreV1().Pods(net.Namespace())
-	ginkgo.DeferCleanup(func(ctx context.Context) {
-		byWriters(n, func(i int) { // one request for all of them takes a slow server more than the minute that it has
-			err := candidate.Delete(ctx, pods, made[i].Name, metav1.DeleteOptions{GracePeriodSeconds: new(int64(0))})
-			if !apierrors.IsNotFound(err) {
-				check.Must(err)
-			}
-		})
-	})
-	byWriters(n, func(i int) {
-		p := &made[i]
-		object, err := candidate.Create(ctx, pods, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: p.Name, Labels: p.Labels},
-			Spec:       corev1.PodSpec{NodeName: p.Node, Containers: []corev1.Container{{Name: "nothing", Image: "nothing"}}},
-		})
-		check.Must(err)
-		object.Status.Phase = corev1.PodRunning
-		object.Status.PodIP = p.Addresses[0].String()
-		object.Status.PodIPs = []corev1.PodIP{{IP: object.Status.PodIP}}
-		object.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}
-		check.Must(candidate.SetStatus(ctx, pods, object))
-	})
-	return made
-}
-
-// fewPods may be started at once on nodes that others use.
-const fewPods = 30
-
-// firstAddress begins a row of addresses that nobody has: of the benchmarking range (RFC 2544) and of the one for documentation (RFC 3849).
-func firstAddress(family corev1.IPFamily) netip.Addr {
-	if family == corev1.IPv6Protocol {
-		return netip.MustParseAddr("2001:db8::1")
-	}
-	return netip.MustParseAddr("198.18.0.1")
 }
 
 var _ = ginkgo.Describe("the ports of generated EndpointSlices", func() {
@@ -348,17 +290,7 @@ var _ = ginkgo.Describe("the endpoints of generated EndpointSlices", func() {
 				g.Expect(state(e.Conditions.Ready)).To(Equal(condition), "condition ready of the endpoint of Service %s", svc.Name)
 			})
 			converge(ctx, net, what+", Endpoints", func(g Gomega) {
-				object, err := net.Client().CoreV1().Endpoints(svc.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
-				g.Expect(err).NotTo(HaveOccurred())
-				var addresses, others []string
-				for _, s := range object.Subsets {
-					for _, a := range s.Addresses {
-						addresses = append(addresses, a.IP)
-					}
-					for _, a := range s.NotReadyAddresses {
-						others = append(others, a.IP)
-					}
-				}
+				addresses, others := objectAddresses(endpointsObject(ctx, net, svc))
 				g.Expect(addresses).To(Equal(ready), "addresses of the Endpoints object %s", svc.Name)
 				g.Expect(others).To(Equal(notReady), "notReadyAddresses of the Endpoints object %s", svc.Name)
 			})
