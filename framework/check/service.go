@@ -27,6 +27,9 @@ func InNamespace(namespace string) ServiceOption {
 	return func(s *corev1.Service) { s.Namespace = namespace }
 }
 
+// LabelProxyName is the label of Services that another service proxy than the usual one serves (KEP-2447).
+const LabelProxyName = "service.kubernetes.io/service-proxy-name"
+
 // Unserved lets nobody do anything for the Service: it has no selector, and names a proxy that there is not. A check that makes thousands for their addresses keeps
 // controllers and proxies of a cluster from following each of them.
 func Unserved() ServiceOption {
@@ -35,7 +38,7 @@ func Unserved() ServiceOption {
 		if s.Labels == nil {
 			s.Labels = map[string]string{}
 		}
-		s.Labels["service.kubernetes.io/service-proxy-name"] = "service-conformance-none"
+		s.Labels[LabelProxyName] = "service-conformance-none"
 	}
 }
 

@@ -11,12 +11,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// proxyNameLabel names the proxy that serves a Service instead of the default one (KEP-2447).
-const proxyNameLabel = "service.kubernetes.io/service-proxy-name"
-
 // servedByOther leaves the Service to a proxy that there is not.
 func servedByOther() check.ServiceOption {
-	return check.With(func(s *corev1.Service) { s.Labels = map[string]string{proxyNameLabel: "another-proxy"} })
+	return check.With(func(s *corev1.Service) { s.Labels = map[string]string{check.LabelProxyName: "another-proxy"} })
 }
 
 var _ = ginkgo.Describe("the label service-proxy-name", func() {
@@ -32,9 +29,9 @@ var _ = ginkgo.Describe("the label service-proxy-name", func() {
 				toClusterIP(svc, check.NotBy(pods...), inside...), toNodePorts(net, svc, check.NotBy(pods...), outsiders(net)...),
 				toOutside(addresses, check.NotBy(pods...), outsiders(net)...)))
 			net.Expect(ctx, "a Service with the label is created, and then another", append(ignored, caughtUp(ctx, net, pods[0], inside...)...)...)
-			net.Change(ctx, svc.Name, `{"metadata":{"labels":{"`+proxyNameLabel+`":null}}}`)
+			net.Change(ctx, svc.Name, `{"metadata":{"labels":{"`+check.LabelProxyName+`":null}}}`)
 			net.Expect(ctx, "the label is removed", served...)
-			net.Change(ctx, svc.Name, `{"metadata":{"labels":{"`+proxyNameLabel+`":"another-proxy"}}}`)
+			net.Change(ctx, svc.Name, `{"metadata":{"labels":{"`+check.LabelProxyName+`":"another-proxy"}}}`)
 			net.Expect(ctx, "the label is set", append(ignored, caughtUp(ctx, net, pods[0], inside...)...)...)
 		})
 })
