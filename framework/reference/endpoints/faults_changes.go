@@ -46,36 +46,31 @@ var changeFaults = []wrong{
 			}
 		})
 	}},
-	{fault.MirrorNotReadyReady, mirroring(func(g *group) {
-		for i := range g.endpoints {
-			g.endpoints[i].Conditions.Ready = new(true)
+	{fault.MirrorNotReadyReady, mirroring(func(_ *task, groups []*group) []*group {
+		for _, g := range groups {
+			for i := range g.endpoints {
+				g.endpoints[i].Conditions.Ready = new(true)
+			}
 		}
+		return groups
 	})},
-	{fault.MirrorEarlyIgnored, func(b *book) {
-		b.mirroredGroups.Wrap(func(right func(*task) []*group) func(*task) []*group {
-			return func(t *task) []*group {
-				if versionOf(t.Endpoints) < versionOf(t.Service) {
-					return nil
-				}
-				return right(t)
-			}
-		})
-	}},
-	{fault.MirrorFirstSubset, func(b *book) {
-		b.mirroredGroups.Wrap(func(right func(*task) []*group) func(*task) []*group {
-			return func(t *task) []*group {
-				groups, seen := right(t), map[string]bool{}
-				for _, g := range groups {
-					g.endpoints = slices.DeleteFunc(g.endpoints, func(e discoveryv1.Endpoint) bool {
-						again := seen[e.Addresses[0]]
-						seen[e.Addresses[0]] = true
-						return again
-					})
-				}
-				return groups
-			}
-		})
-	}},
+	{fault.MirrorEarlyIgnored, mirroring(func(t *task, groups []*group) []*group {
+		if versionOf(t.Endpoints) < versionOf(t.Service) {
+			return nil
+		}
+		return groups
+	})},
+	{fault.MirrorFirstSubset, mirroring(func(_ *task, groups []*group) []*group {
+		seen := map[string]bool{}
+		for _, g := range groups {
+			g.endpoints = slices.DeleteFunc(g.endpoints, func(e discoveryv1.Endpoint) bool {
+				again := seen[e.Addresses[0]]
+				seen[e.Addresses[0]] = true
+				return again
+			})
+		}
+		return groups
+	})},
 	{fault.TargetPortNameLent, func(b *book) {
 		b.namedTarget.Wrap(func(right numbering) numbering {
 			return func(t *task, p *corev1.ServicePort, pod *corev1.Pod) int32 {
@@ -138,16 +133,10 @@ func blocking(blocked func(*task) bool) func(*book) {
 }
 
 // mirroring is a fault: what is mirrored is changed.
-func mirroring(change func(*group)) func(*book) {
+func mirroring(change func(*task, []*group) []*group) func(*book) {
 	return func(b *book) {
 		b.mirroredGroups.Wrap(func(right func(*task) []*group) func(*task) []*group {
-			return func(t *task) []*group {
-				groups := right(t)
-				for _, g := range groups {
-					change(g)
-				}
-				return groups
-			}
+			return func(t *task) []*group { return change(t, right(t)) }
 		})
 	}
 }
