@@ -53,12 +53,12 @@ var _ = ginkgo.Describe("a single change of endpoints", func() {
 		probe := candidate.Probe{From: client, To: check.ServiceAddress(svc, exposedPort), Protocol: corev1.ProtocolTCP, Count: onlyBy(2).Shots}
 		fastest := check.ConvergenceBound
 		for i := range changesTimed {
-			gone := pods[i%2]
+			left := pods[1-i%2]
 			took, ended := lag(ctx, net, probe, func() {
-				slice.Endpoints = net.Slice(svc, pods[1-i%2]).Endpoints
+				slice.Endpoints = net.Slice(svc, left).Endpoints
 				slice = net.UpdateSlice(ctx, slice)
-			}, func(o candidate.Outcome) bool { return o.Pod == gone.PodName })
-			check.Record("an endpoint is removed", "the last connection to it %s later", took.Round(time.Millisecond))
+			}, func(o candidate.Outcome) bool { return o.Pod != left.PodName })
+			check.Record("an endpoint is removed", "the last connection that the other one does not answer %s later", took.Round(time.Millisecond))
 			if ended {
 				fastest = min(fastest, took)
 			}
