@@ -13,8 +13,8 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// The ports of backends in the host network of nodes, where others may listen too: below those that kernels and Services give out.
-const firstHostPort, hostPorts = 20500, 4000
+// The ports of backends in the host network of nodes, where others may listen too: above those of the agents of tier cluster, and below those of Services.
+const firstHostPort, hostPorts = 29000, 1000
 
 // hostBackend starts a backend in the host network of a node, on a number that it returns.
 func hostBackend(ctx context.Context, net *check.Network, app, node string) (candidate.Pod, int) {
