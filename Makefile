@@ -117,7 +117,7 @@ bench: build
 
 ## measure: measure RUNS (default: those that need no Docker) and write docs/performance.md
 measure: build
-	cd bench && go run . runs -count $(or $(COUNT),3) $(RUNS) && go run . page
+	cd bench && go run . runs -count $(or $(COUNT),3) $(RUNS) && go run . servers && go run . page
 
 ## prose: run the prose linter on documents, texts of requirements and the help of commands
 prose: build

@@ -2,6 +2,7 @@
 //
 //	bench allocators   the reference allocator beside Kubernetes' own; exit code 1 if it is less than five times as fast
 //	bench runs         runs of the program: wall time, processor time, memory
+//	bench servers      a run on real API servers beside a bare client that sends as many requests
 //	bench page         docs/performance.md from bench/results
 package main
 
@@ -19,6 +20,7 @@ import (
 
 const usage = `usage: bench allocators [-count N]
        bench runs [-count N] [-bin FILE] [NAME...]
+       bench servers [-bin FILE]
        bench page
 `
 
@@ -64,6 +66,8 @@ func run(args []string, out io.Writer) error {
 			names = append(names, c.Name)
 		}
 		return fmt.Errorf("%w: unknown run; there are %s", errUsage, strings.Join(names, ", "))
+	case args[0] == "servers" && len(named) == 0:
+		return measureServers(*bin, out)
 	case args[0] == "page" && len(named) == 0:
 		return writePage()
 	}

@@ -41,9 +41,11 @@ var pageTemplate = template.Must(template.New("performance").Funcs(template.Func
 		}
 		return m.Name
 	},
-	"seconds": seconds,
-	"percent": func(a Allocator) string { return fmt.Sprintf("%d %%", a.Full) },
-	"ratio":   func(a Allocator) string { return fmt.Sprintf("%.1f", a.Kubernetes/a.Reference) },
+	"seconds":      seconds,
+	"percent":      func(a Allocator) string { return fmt.Sprintf("%d %%", a.Full) },
+	"ratio":        func(a Allocator) string { return fmt.Sprintf("%.1f", a.Kubernetes/a.Reference) },
+	"times":        func(each float64, n int) float64 { return each * float64(n) },
+	"milliseconds": func(s float64) string { return fmt.Sprintf("%.1f ms", 1000*s) },
 	"quiet": func(m Measurement) string {
 		if m.Busy <= quietShare {
 			return "quiet"
@@ -108,6 +110,26 @@ This is the time from a change until every client of the check meets it.
 | {{what .}} | {{.Changes}} | {{printf "%.2f s" .P50}} | {{printf "%.2f s" .P99}} |
 {{- end}}
 {{end}}{{end}}
+{{- with .Servers}}
+### Real API servers beside a bare client
+
+` + "`{{.Command}}`" + ` takes {{printf "%.0f" .Processor}} s of processor time. It starts {{.Starts}} kube-apiservers. A bare
+client that sends as many requests takes {{printf "%.0f" .Bare}} s, with the starts of these servers. The ratio is
+**{{printf "%.2f" .Ratio}}**. The commit is {{or .Commit}}.
+
+| program | processes | processor time |
+|---|--:|--:|
+{{- range .Programs}}
+| {{.Program}} | {{.Processes}} | {{printf "%.1f s" .ProcessorSeconds}} |
+{{- end}}
+
+| what the bare client takes | number | each | all |
+|---|--:|--:|--:|
+| start of a kube-apiserver | {{.Starts}} | {{printf "%.2f s" .Start}} | {{printf "%.1f s" (times .Start .Starts)}} |
+{{- range .Requests}}
+| {{.Kind}} | {{.N}} | {{milliseconds .Each}} | {{printf "%.1f s" (times .Each .N)}} |
+{{- end}}
+{{end}}
 {{- with .Allocators}}
 ### The reference allocator beside that of Kubernetes
 

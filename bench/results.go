@@ -61,6 +61,7 @@ type File struct {
 	Version    string        `json:"version"`
 	Machine    Machine       `json:"machine"`
 	Runs       []Measurement `json:"runs,omitempty"`
+	Servers    *Servers      `json:"servers,omitempty"`
 	Allocators []Allocator   `json:"allocators,omitempty"`
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -154,6 +155,18 @@ func keepLogs(out io.Writer, l runsPrograms, folder string) (ended []report.Ende
 		fmt.Fprintf(out, "logs: %s\n", folder)
 	}
 	return ended
+}
+
+// spent is what the programs of a lab of the run's own took.
+func spent(c candidate.Candidate) (programs []report.Program) {
+	l, own := c.(*lab.Lab)
+	if !own {
+		return nil
+	}
+	for _, s := range l.Spent() {
+		programs = append(programs, report.Program{Program: s.Program, Processes: s.Processes, ProcessorSeconds: math.Round(100*s.Processor.Seconds()) / 100})
+	}
+	return programs
 }
 
 // isolate runs this program anew in namespaces of its own, unless it runs there already. It reports whether it did, and returns what the other process ends with. The programs are built before: in the namespaces there is no network.

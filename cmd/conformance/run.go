@@ -299,6 +299,7 @@ func (r *plan) judge(ctx context.Context, p *place) error {
 	progress.Stop()
 	if onLab {
 		run.Ended = keepLogs(r.out, ofLab, filepath.Join(r.reportDir, "logs"))
+		run.Programs = spent(p.Candidate)
 	}
 	run.Duration = time.Since(run.Started)
 	// A run that had judged everything when the signal came is as whole as any.

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/service-conformance/conformance/framework/candidate"
@@ -36,6 +37,7 @@ func Merge(run Run, parts []Part) *Report {
 		run.Planned += p.Report.NotRun
 		run.Interrupted = run.Interrupted || p.Report.Interrupted
 		run.Ended = append(run.Ended, p.Report.Ended...)
+		run.Programs = together(run.Programs, p.Report.Programs)
 		for _, c := range p.Report.Checks {
 			r := *c.found()
 			if r.Verdict == check.NotJudged && r.ServiceCIDR == "" && judged[[2]string{r.Suite, r.Check}] {
@@ -98,4 +100,19 @@ func Undecided(declarations []check.Declaration, reason string) *Report {
 		})
 	}
 	return Build(Run{Planned: len(results), Interrupted: reason == check.Interrupted}, results)
+}
+
+// together adds what programs of the same name took.
+func together(all, more []Program) []Program {
+	for _, m := range more {
+		i := slices.IndexFunc(all, func(p Program) bool { return p.Program == m.Program })
+		if i < 0 {
+			i = len(all)
+			all = append(all, Program{Program: m.Program})
+		}
+		all[i].Processes += m.Processes
+		all[i].ProcessorSeconds += m.ProcessorSeconds
+	}
+	slices.SortStableFunc(all, func(a, b Program) int { return cmp.Compare(b.ProcessorSeconds, a.ProcessorSeconds) })
+	return all
 }

@@ -50,6 +50,8 @@ type Report struct {
 	NotRun      int  `json:"notRun,omitempty"`
 	// Ended are programs of what was judged that ended by themselves. What was seen after that says nothing, so the verdict is unknown at best.
 	Ended []EndedProgram `json:"endedPrograms,omitempty"`
+	// Programs are what the run started beside itself, those that took most processor time first; empty where the tier does not count.
+	Programs []Program `json:"programs,omitempty"`
 	// UnexpectedPasses are expectations whose checks ran and all passed: the list must be corrected.
 	UnexpectedPasses []Expectation `json:"unexpectedPasses,omitempty"`
 	// Expectations are the list of known deviations, in the report of a shard only: whether all checks of one pass is decided over all shards.
@@ -74,6 +76,15 @@ type EndedProgram struct {
 	How string `json:"how"`
 	// Log is the path of its log, from the folder of the report on.
 	Log string `json:"log,omitempty"`
+}
+
+// Program is a program that a run started, such as kube-apiserver.
+type Program struct {
+	Program string `json:"program"`
+	// Processes is how often it was started.
+	Processes int `json:"processes"`
+	// ProcessorSeconds is what all of them took together, in user and system mode.
+	ProcessorSeconds float64 `json:"processorSeconds"`
 }
 
 // Summary counts checks and requirements by verdict. KnownDeviations are among NonConformant.
@@ -154,6 +165,7 @@ type Run struct {
 	Planned      int // how many results were to come
 	Interrupted  bool
 	Ended        []EndedProgram
+	Programs     []Program
 	Expectations Expectations
 	Selection    *Selection
 	Submitter    *Submitter
@@ -165,7 +177,7 @@ func Build(run Run, results []check.Result) *Report { return build(spec.Default(
 func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 	r := &Report{
 		SchemaVersion: SchemaVersion, SuiteVersion: run.SuiteVersion, Candidate: run.Candidate, Started: run.Started.UTC(),
-		Seconds: run.Duration.Seconds(), Seed: run.Seed, Catalogue: spec.Digest(), Submitter: run.Submitter, Selection: run.Selection, Interrupted: run.Interrupted, Ended: run.Ended, NotRun: max(0, run.Planned-len(results)),
+		Seconds: run.Duration.Seconds(), Seed: run.Seed, Catalogue: spec.Digest(), Submitter: run.Submitter, Selection: run.Selection, Interrupted: run.Interrupted, Ended: run.Ended, Programs: run.Programs, NotRun: max(0, run.Planned-len(results)),
 	}
 	covered := make([][]check.Verdict, len(run.Expectations.Deviations))
 	for _, result := range results {

@@ -36,6 +36,7 @@ func TestReportFollowsItsSchema(t *testing.T) {
 	data, err := json.Marshal(Build(Run{
 		Submitter:    &Submitter{Organization: "o", Project: "p", Version: "v", URL: "https://example.com", Contact: []string{"@a"}},
 		SuiteVersion: "devel", Started: time.Now(), Duration: time.Second, Seed: 1, Planned: 9, Interrupted: true, Ended: []EndedProgram{{Program: "proxy-node-1", How: "exit status 2", Log: "logs/proxy-node-1.log"}},
+		Programs: []Program{{Program: "kube-apiserver", Processes: 2, ProcessorSeconds: 8.5}},
 		Candidate: candidate.Description{
 			Implementation: "kubernetes", Version: "v1.37.1", Tier: "lab", Capabilities: spec.Capabilities,
 			Declarations: map[spec.Declarable]string{spec.NoEndpoints: "reject"},

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/service-conformance/conformance/internal/processgroup"
 )
@@ -42,6 +43,8 @@ type Process struct {
 	// Done is closed once it has ended.
 	Done chan struct{}
 	exit error // valid once Done is closed
+	// processor is what it took with the children that it waited for, valid once Done is closed.
+	processor time.Duration
 
 	mu     sync.Mutex
 	killed bool
@@ -71,6 +74,9 @@ func Start(c Command) (*Process, error) {
 	p.Started, _ = StartTime(p.PID) // an unknown start time only keeps others from killing it
 	go func() {
 		p.exit = cmd.Wait()
+		if s := cmd.ProcessState; s != nil {
+			p.processor = s.UserTime() + s.SystemTime()
+		}
 		close(p.Done)
 	}()
 	return p, nil
@@ -98,6 +104,14 @@ func (p *Process) Alive() bool {
 	default:
 		return true
 	}
+}
+
+// Processor is the processor time that it took up to now. Of one that runs it is known on Linux alone.
+func (p *Process) Processor() time.Duration {
+	if p.Alive() {
+		return processorTime(p.PID)
+	}
+	return p.processor
 }
 
 // Kill ends the server and its group at once and waits for its end.
