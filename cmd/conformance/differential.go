@@ -22,11 +22,11 @@ import (
 func newDifferential() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "differential",
-		Short: "replay requests that the reference and kube-apiserver were seen to answer differently",
+		Short: "compare the reference with real components: random traffic, and requests that were answered differently",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDifferentialReplay())
+	cmd.AddCommand(newDifferentialReplay(), newDifferentialAPI(), newDifferentialTraffic())
 	return cmd
 }
 

@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -29,10 +30,13 @@ var _ = ginkgo.Describe("a verb", func() {
 			Expect(stored.UID).NotTo(BeEmpty())
 		})
 
-	check.It(spec.APIStatusNotCreated, "update of the status creates nothing",
+	check.It(spec.APIStatusNotCreated, "update or apply of the status creates nothing",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			Expect(cp.UpdateStatus(ctx, check.Service("missing"))).To(notFound)
 			objectAbsent(ctx, cp, "missing")
+			applied := `{"apiVersion":"v1","kind":"Service","metadata":{"name":"applied"},"spec":{"ports":[{"port":80}]},"status":{"loadBalancer":{"ingress":[{"ip":"192.0.2.1"}]}}}`
+			Expect(cp.Do(ctx, http.MethodPatch, cp.Path("applied")+"/status", string(types.ApplyYAMLPatchType), []byte(applied), check.Query("fieldManager", "m"))).To(notFound, "apply")
+			objectAbsent(ctx, cp, "applied")
 		})
 
 	check.It(spec.APINotFound, "get, patch and delete need a Service",

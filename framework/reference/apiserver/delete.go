@@ -181,6 +181,9 @@ func markDeleted(res *resource, obj object, grace *int64) {
 	if res == pods {
 		seconds = podGracePeriod(obj.(*corev1.Pod), grace)
 	}
+	if generation := obj.GetGeneration(); obj.GetDeletionTimestamp() == nil && generation > 0 { // a deletion is a change of what is wanted
+		obj.SetGeneration(generation + 1)
+	}
 	if held := obj.GetDeletionGracePeriodSeconds(); obj.GetDeletionTimestamp() == nil || held != nil && seconds < *held {
 		at := metav1.Time{Time: now().Add(secondsOf(seconds))}
 		obj.SetDeletionTimestamp(&at)

@@ -1,0 +1,101 @@
+package differential
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/internal/differential/random"
+)
+
+// storyServer starts a reference with the ranges of stories that ends with the test.
+func storyServer(t *testing.T, faults ...string) Server {
+	t.Helper()
+	set, err := fault.Parse(faults...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := apiserver.New(apiserver.Options{ServiceCIDRs: Ranges(), Faults: set, Seed: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return Server{Client: &http.Client{Transport: s}, URL: s.URL(), Reference: true}
+}
+
+// tellStories compares two references, and returns what was found and shrunk.
+func tellStories(t *testing.T, most int, faults ...string) (found []random.Found[Story, Told], tally random.Tally) {
+	t.Helper()
+	pair := Pair{Reference: storyServer(t), Real: storyServer(t, faults...)}
+	test := random.Test[Story, Told]{Make: func(r *rand.Rand) Story { return RandomStory(r) }, Compare: pair.Compare, Slots: Slots}
+	tally, err := test.Run(t.Context(), random.Options[Story, Told]{
+		Seed: 3, Until: time.Now().Add(time.Hour), Most: most, Workers: 4, First: func(f random.Found[Story, Told]) { found = append(found, f) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range found {
+		if found[i].Input, found[i].Difference, err = pair.Shrink(t.Context(), 0, found[i].Input, found[i].Difference); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found, tally
+}
+
+func TestTheReferenceTellsTheSameStories(t *testing.T) {
+	const most = 200
+	found, tally := tellStories(t, most)
+	for _, f := range found {
+		data, _ := json.Marshal(f.Input)
+		t.Errorf("story %d: %s\n%s", f.Number, f.Difference, data)
+	}
+	if tally.Inputs != most || tally.Next != most || tally.Unsteady != 0 {
+		t.Error(tally)
+	}
+}
+
+func TestAnotherStoryIsFoundAndShrunk(t *testing.T) {
+	found, _ := tellStories(t, 60, "conditions-dropped", "cluster-ip-mutable")
+	if len(found) == 0 {
+		t.Fatal("nothing differs with faults")
+	}
+	for _, f := range found {
+		if len(f.Input.Steps) > 3 {
+			data, _ := json.Marshal(f.Input)
+			t.Errorf("%s: %s", f.Difference.Class(), data)
+		}
+	}
+}
+
+func TestARunEndsWithItsContext(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	test := random.Test[Story, Told]{Make: func(r *rand.Rand) Story { return RandomStory(r) }, Compare: func(ctx context.Context, _ int, _ Story) ([]Told, error) { return nil, ctx.Err() }, Slots: 1}
+	tally, err := test.Run(ctx, random.Options[Story, Told]{Until: time.Now().Add(time.Hour)})
+	if err != nil || tally.Inputs != 0 {
+		t.Error(tally, err)
+	}
+}
+
+func TestABadStoryIsNamed(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"steps":[]}`:                       "at least one request",
+		`{"steps":[{"request":"GET"}]}`:      "request 1 is no method with a path",
+		`{"steps":[{"ask":"GET /"}]}`:        "unknown field",
+		`{`:                                  "unexpected EOF",
+		`{"steps":[{"request":"GET /api"}]}`: "",
+	} {
+		if _, err := ParseStory([]byte(text)); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+}

@@ -1,0 +1,104 @@
+package differential
+
+import (
+	"regexp"
+	"strings"
+)
+
+// Tolerance is a class of differences that was decided, and that stays.
+type Tolerance struct {
+	// Name is for the count of a run.
+	Name string
+	// Case names the case of fixtures/differential that shows it, or is empty. Why says in a sentence what both do.
+	Case, Why string
+	// Ends says that the two servers hold other objects afterwards, so that a story cannot go on.
+	Ends bool
+
+	covers func(d *Told) bool
+}
+
+// Tolerances are all of them.
+var Tolerances = []Tolerance{
+	{
+		Name: "status-creates", Ends: true, Why: "A write to the status of a Service that does not exist is answered with 404 by the reference. kube-apiserver creates it, or says what else is wrong.",
+		covers: func(d *Told) bool {
+			return d.What == "code" && d.Reference == "404" && strings.Contains(d.Request.Request, "/status") && (strings.HasPrefix(d.Request.Request, "PUT ") || d.Request.Type == applyPatch)
+		},
+	},
+	{
+		Name: "server-error-for-a-bad-request", Case: "apply-without-typed-form", Why: "What cannot be read is answered with 400 or 422 by the reference, and with 500 by kube-apiserver.",
+		covers: func(d *Told) bool {
+			return d.What == "code" && (d.Reference == "400" || d.Reference == "422") && d.Real == "500"
+		},
+	},
+	{
+		Name: "external-name-with-node-port", Ends: true, Why: "A node port of a Service of type ExternalName is refused by the reference, and accepted by kube-apiserver.",
+		covers: func(d *Told) bool {
+			return strings.Contains(d.Request.Request, "/services") && (d.What == "causes" || d.What == "code" && d.Reference == "422") && onlyNodePorts(d)
+		},
+	},
+	{
+		Name: "items-without-kind", Why: "The items of a list of metadata have no kind on the reference.",
+		covers: func(d *Told) bool {
+			return strings.HasPrefix(d.Request.Accept, metadatasType) && (strings.HasSuffix(d.What, ".kind") || strings.HasSuffix(d.What, ".apiVersion"))
+		},
+	},
+	{
+		Name: "dry-run-takes-nothing", Why: "In a dry run, kube-apiserver shows a node port or an address that it could not give. The reference shows one that it could.",
+		covers: func(d *Told) bool {
+			return strings.Contains(d.Request.Request, "dryRun=All") && (strings.HasSuffix(d.What, "odePort") || strings.HasPrefix(d.What, "spec.clusterIP"))
+		},
+	},
+	{
+		Name: "dry-run-node-port", Ends: true, Why: "A dry run with a node port outside of the range is refused by the reference. kube-apiserver looks at the range only when it allocates.",
+		covers: func(d *Told) bool {
+			return strings.Contains(d.Request.Request, "dryRun=All") && (d.What == "code" && d.Reference == "422" || d.What == "causes" && noOtherCause(d.Reference))
+		},
+	},
+	{
+		Name: "conditions-of-services", Ends: true, Why: "The conditions of a Service are validated by the reference, and not by kube-apiserver.",
+		covers: func(d *Told) bool {
+			return strings.Contains(d.Request.Body, `"conditions"`) && strings.Contains(d.Request.Request, "/status") && (d.What == "causes" || d.What == "code") && (d.Reference == "422" || strings.Contains(d.Reference, "status.conditions"))
+		},
+	},
+	{
+		Name: "policy-of-external-name", Case: "status-write-of-externalname", Why: "A write to the status of a Service of type ExternalName shows an internalTrafficPolicy, on kube-apiserver alone.",
+		covers: func(d *Told) bool {
+			return strings.Contains(d.Request.Request, "/status") && d.What == "spec.internalTrafficPolicy" && d.Reference == "null"
+		},
+	},
+	{
+		Name: "allocation-first", Why: "The reference tries to allocate before it has found all that is wrong, or the other way round. One error of several is told.",
+		covers: func(d *Told) bool {
+			return d.What == "causes" && strings.Contains(d.Reference+d.Real, "spec.clusterIPs") && (d.Reference == `["spec.clusterIPs"]` || d.Real == `["spec.clusterIPs"]`)
+		},
+	},
+}
+
+// onlyNodePorts reports whether the reference alone names node ports, and a Service of type ExternalName is sent.
+func onlyNodePorts(d *Told) bool {
+	if !strings.Contains(d.Request.Body, "ExternalName") {
+		return false
+	}
+	if d.What == "code" {
+		return d.Real != "500"
+	}
+	return d.Real == "[]" && noOtherCause(d.Reference)
+}
+
+// noOtherCause reports whether all causes are node ports.
+func noOtherCause(causes string) bool {
+	return strings.Trim(nodePortCause.ReplaceAllString(causes, ""), "[],") == ""
+}
+
+var nodePortCause = regexp.MustCompile(`"spec\.ports\[\d+\]\.nodePort"`)
+
+// toleranceOf is what covers a difference; nil if nothing does.
+func toleranceOf(d *Told) *Tolerance {
+	for i := range Tolerances {
+		if Tolerances[i].covers(d) {
+			return &Tolerances[i]
+		}
+	}
+	return nil
+}

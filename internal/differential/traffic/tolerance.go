@@ -1,0 +1,44 @@
+package traffic
+
+// Tolerance is a difference that no document decides, and that stays.
+type Tolerance struct {
+	// Name is for the count of a run.
+	Name string
+	// Why says what both sides do, and Source where the real one does it.
+	Why, Source string
+	// covers reports whether what a probe saw in a state is covered.
+	covers func(s *State, p *Probe, want, seen Seen) bool
+}
+
+// Tolerances are all of them.
+var Tolerances = []Tolerance{
+	{
+		Name:   "node-to-outside-address",
+		Why:    "A node's own packets to an external address of a Service without endpoints are refused by the reference. kube-proxy in iptables mode lets them out.",
+		Source: "pkg/proxy/iptables/proxier.go (v1.37.1) lines 365-366",
+		covers: func(_ *State, p *Probe, want, seen Seen) bool {
+			return p.From == FromHost && (p.To == ToExternal || p.To == ToIngress) && want.only("refused") && (seen.only("unreachable") || seen.only("dropped"))
+		},
+	},
+	{
+		Name:   "source-range-of-nothing",
+		Why:    "A client beyond the source ranges of a Service without endpoints is met by silence on the reference, as where there are endpoints. kube-proxy refuses all clients.",
+		Source: "pkg/proxy/iptables/proxier.go (v1.37.1) lines 893-896 and 1035-1048",
+		covers: func(s *State, p *Probe, want, seen Seen) bool {
+			return p.To == ToIngress && len(s.service(p.Service).Sources) > 0 && want.only("dropped") && seen.only("refused")
+		},
+	},
+}
+
+// only reports whether nothing else was seen.
+func (s Seen) only(what string) bool { return len(s) == 1 && s[what] }
+
+// toleranceOf is what covers a difference; nil if nothing does.
+func toleranceOf(s *State, p *Probe, want, seen Seen) *Tolerance {
+	for i := range Tolerances {
+		if Tolerances[i].covers(s, p, want, seen) {
+			return &Tolerances[i]
+		}
+	}
+	return nil
+}
