@@ -62,7 +62,7 @@ func (f *differentialAPI) run(ctx context.Context, out io.Writer, files []string
 	}
 	sound, err := apiserver.New(apiserver.Options{ServiceCIDRs: differential.Ranges(), Version: f.version, Seed: f.seed})
 	if err != nil {
-		return usage("--kubernetes-version: %w", err)
+		return harness("start the reference: %w", err)
 	}
 	if err := sound.Start(); err != nil {
 		return harness("%w", err)

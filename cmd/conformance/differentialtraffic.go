@@ -69,7 +69,7 @@ func (f *differentialTraffic) run(ctx context.Context, out io.Writer, files []st
 	}
 	sound, err := reference.New(reference.Options{Seed: f.seed, Version: f.version})
 	if err != nil {
-		return usage("--kubernetes-version: %w", err)
+		return harness("start the reference: %w", err)
 	}
 	defer func() { _ = sound.Close(context.WithoutCancel(ctx)) }() // it is in this process
 	other, err := openLab(ctx, out, o)
