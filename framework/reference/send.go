@@ -248,7 +248,7 @@ func (d *dataPlane) ownPorts(p *candidate.Probe, from *sender, entered *host) (c
 	if node == nil || p.Protocol != corev1.ProtocolTCP || p.Path == "" || loopback && (from.pod != nil || !from.inside) {
 		return candidate.Outcome{}, false
 	}
-	answer := node.HealthCheck(int(p.To.Port()))
+	answer := node.HealthCheck(int(p.To.Port()), p.To.Addr().Unmap().Is6())
 	if answer == nil {
 		answer = node.Serve(d.now, loopback, int(p.To.Port()), p.Path)
 	}

@@ -783,4 +783,5 @@ const (
 	ProxyTerminatingConnectionsKept  ID = "proxy-terminating-connections-kept"
 	ProxyNodeDrainHealth             ID = "proxy-node-drain-health"
 	ProxyNodeDrainHealthCheckPort    ID = "proxy-node-drain-health-check-port"
+	ProxyConditionUnset              ID = "proxy-condition-unset"
 )

@@ -11,6 +11,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
@@ -105,6 +106,20 @@ var _ = ginkgo.Describe("the health check node port", func() {
 			two := net.Expose(ctx, exposed("two", balanced(), externalLocal))
 			net.Expect(ctx, "the Services are created",
 				healthAt(net, 0, one, health(1)), healthAt(net, 1, one, health(0)), healthAt(net, 0, two, health(0)), healthAt(net, 1, two, health(1)))
+		})
+
+	check.It(spec.ProxyHealthCheckLocalEndpoints, "counts the pods of every port",
+		func(ctx context.Context, net *check.Network) {
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, exposed("app", withoutSelector(), balanced(), externalLocal,
+				check.WithPorts(check.Port("first", corev1.ProtocolTCP, 80, check.BackendPort), check.Port("second", corev1.ProtocolTCP, 81, check.BackendPort))))
+			for i, name := range []string{"first", "second"} {
+				slice := net.Slice(svc, pods[i])
+				slice.Ports = []discoveryv1.EndpointPort{{Name: &name, Port: new(int32(check.BackendPort)), Protocol: new(corev1.ProtocolTCP)}}
+				net.CreateSlice(ctx, slice)
+			}
+			net.Expect(ctx, "each port has a pod on another node",
+				healthAt(net, 0, svc, health(1)), healthAt(net, 1, svc, health(1)), healthAt(net, 2, svc, health(0)))
 		})
 
 	check.It(spec.ProxyHealthCheckResponse, "says so in JSON, with the number of local endpoints as a weight",

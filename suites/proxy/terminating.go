@@ -239,6 +239,30 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			net.Expect(ctx, "every pod terminates", cases...)
 		})
 
+	check.It(spec.ProxyConditionUnset, "is used where serving is not set, as is one where ready is not set",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
+			var cases []check.Case
+			for _, c := range []struct {
+				name       string
+				conditions discoveryv1.EndpointConditions
+				want       check.Want
+			}{
+				{"nothing-set", discoveryv1.EndpointConditions{}, check.AnsweredBy(pods...)},
+				{"ready-unset", discoveryv1.EndpointConditions{Serving: new(true), Terminating: new(false)}, check.AnsweredBy(pods...)},
+				{"serving-unset", discoveryv1.EndpointConditions{Ready: new(false), Terminating: new(true)}, check.AnsweredBy(pods...)},
+				{"serving-false", discoveryv1.EndpointConditions{Ready: new(false), Serving: new(false), Terminating: new(true)}, check.ConnectionRefused()},
+				{"terminating-unset", discoveryv1.EndpointConditions{Ready: new(false)}, check.ConnectionRefused()},
+			} {
+				svc := net.Expose(ctx, exposed(c.name, withoutSelector()))
+				slice := net.Slice(svc, pods...)
+				slice.Endpoints[0].Conditions = c.conditions
+				net.CreateSlice(ctx, slice)
+				cases = append(cases, toClusterIP(svc, c.want, clients...)...)
+			}
+			net.Expect(ctx, "Services are created whose endpoints name some of their conditions", cases...)
+		})
+
 	check.It(spec.ProxyTerminatingConnectionsKept, "keeps the connections that it has", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			// Its readiness changes while it terminates, so it has a name.

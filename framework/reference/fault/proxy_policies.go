@@ -36,6 +36,8 @@ var (
 		spec.ProxyExternalLocalFromCluster)
 	HealthCheckAlwaysOK = New("health-check-always-ok", "The health check of a node never fails.",
 		spec.ProxyHealthCheckLocalEndpoints, spec.ProxyTerminatingHealthCheckFails)
+	HealthCheckFirstPort = New("health-check-first-port", "The health check counts the endpoints of the first port alone.",
+		spec.ProxyHealthCheckLocalEndpoints)
 	HealthCheckCountsRemote = New("health-check-counts-remote", "The health check counts endpoints of other nodes.",
 		spec.ProxyHealthCheckLocalEndpoints)
 	HealthCheckCountsUnready = New("health-check-counts-unready", "The health check counts endpoints that are not ready.",

@@ -67,6 +67,8 @@ type book struct {
 	targetPort   rule.Rule[numbering]
 	countedOnce  rule.Rule[func(o *Objects, list []*Endpoint, e *Endpoint) []*Endpoint]
 	outweighs    rule.Rule[func(e, other *Endpoint) bool]
+	readyUnset   rule.Rule[func(c *discoveryv1.EndpointConditions) bool]
+	servingUnset rule.Rule[func(c *discoveryv1.EndpointConditions) bool]
 
 	// What a packet is for, and who may send it.
 	inEffect        rule.Rule[func(n *Node) bool]
@@ -139,6 +141,7 @@ type book struct {
 
 	// What the proxy tells of itself and of Services.
 	countsForHealth rule.Rule[func(n *Node, e *Endpoint) bool]
+	healthPorts     rule.Rule[func(s *service) []*servicePort]
 	healthCode      rule.Rule[func(n *Node, count int) int]
 	healthAnswer    rule.Rule[func(s *service, count int) *candidate.HTTPAnswer]
 	healthz         rule.Rule[reporting]
@@ -161,6 +164,8 @@ func newBook() *book {
 		targetPort:   targetPort,
 		countedOnce:  countedOnce,
 		outweighs:    outweighs,
+		readyUnset:   readyUnset,
+		servingUnset: servingUnset,
 
 		inEffect:        inEffect,
 		servesNodePorts: nodePortAddress,
@@ -226,6 +231,7 @@ func newBook() *book {
 		writes:         []rule.Rule[writing]{servicesWritten, flushRepaired, dropRepaired, virtualServersCleared, realServersRepaired},
 
 		countsForHealth: countsForHealth,
+		healthPorts:     healthPorts,
 		healthCode:      healthCode,
 		healthAnswer:    healthAnswer,
 		healthz:         healthz,

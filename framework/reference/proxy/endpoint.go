@@ -36,7 +36,7 @@ var (
 				}
 				port := uint16(o.targetPort.Do(sp, slice, p))
 				for k := range slice.Endpoints {
-					for _, e := range read(&slice.Endpoints[k], port) {
+					for _, e := range o.read(&slice.Endpoints[k], port) {
 						*list = o.countedOnce.Do(o, *list, e)
 					}
 				}
@@ -81,12 +81,23 @@ func (p *servicePort) list(of discoveryv1.AddressType) *[]*Endpoint {
 	return nil
 }
 
-// read makes the endpoints of an entry of a slice. What it leaves unsaid is ready, serves if it is ready, and does not terminate
-// (KEP-1672).
-func read(e *discoveryv1.Endpoint, port uint16) (out []*Endpoint) {
-	c := e.Conditions
-	one := Endpoint{Node: ptr.Deref(e.NodeName, ""), Ready: ptr.Deref(c.Ready, true), Terminating: ptr.Deref(c.Terminating, false)}
-	one.Serving = ptr.Deref(c.Serving, one.Ready)
+// Rules for conditions that an entry of a slice does not name.
+var (
+	readyUnset = rule.New("proxy-ready-unset", func(*discoveryv1.EndpointConditions) bool { return true }, spec.ProxyConditionUnset)
+
+	servingUnset = rule.New("proxy-serving-unset", func(*discoveryv1.EndpointConditions) bool { return true }, spec.ProxyConditionUnset)
+)
+
+// read makes the endpoints of an entry of a slice. What it leaves unsaid does not terminate.
+func (o *Objects) read(e *discoveryv1.Endpoint, port uint16) (out []*Endpoint) {
+	c := &e.Conditions
+	one := Endpoint{Node: ptr.Deref(e.NodeName, ""), Terminating: ptr.Deref(c.Terminating, false)}
+	if one.Ready = c.Ready != nil && *c.Ready; c.Ready == nil {
+		one.Ready = o.readyUnset.Do(c)
+	}
+	if one.Serving = c.Serving != nil && *c.Serving; c.Serving == nil {
+		one.Serving = o.servingUnset.Do(c)
+	}
 	if e.Hints != nil {
 		for _, z := range e.Hints.ForZones {
 			one.zones = append(one.zones, z.Name)

@@ -51,6 +51,10 @@ var endpointFaults = []wrong{
 	{fault.DuplicateEndpointsCount, func(b *book) {
 		b.countedOnce.Replace(func(_ *Objects, list []*Endpoint, e *Endpoint) []*Endpoint { return append(list, e) })
 	}},
+	{fault.ServingUnsetIsNot, func(b *book) {
+		b.servingUnset.Replace(func(c *discoveryv1.EndpointConditions) bool { return c.Ready == nil || *c.Ready })
+	}},
+	{fault.ReadyUnsetIsNot, func(b *book) { b.readyUnset.Off() }},
 	{fault.TerminatingTwinWins, func(b *book) { b.outweighs.Replace(func(e, _ *Endpoint) bool { return e.Terminating }) }},
 	{fault.UnreadyTwinWins, func(b *book) {
 		b.outweighs.Wrap(func(right func(e, other *Endpoint) bool) func(e, other *Endpoint) bool {

@@ -17,6 +17,9 @@ var healthCheckFaults = []wrong{
 			return func(n *Node, e *Endpoint) bool { return right(n, e) || e.Terminating && e.Serving && n.isLocal(e) }
 		})
 	}},
+	{fault.HealthCheckFirstPort, func(b *book) {
+		b.healthPorts.Replace(func(s *service) []*servicePort { return s.ports[:min(1, len(s.ports))] })
+	}},
 	{fault.HealthCheckCountsUnready, func(b *book) { b.countsForHealth.Replace((*Node).isLocal) }},
 	{fault.HealthCheckCountsRemote, func(b *book) { b.countsForHealth.Replace(func(_ *Node, e *Endpoint) bool { return e.Ready }) }},
 	{fault.HealthCheckAlwaysOK, func(b *book) { b.healthCode.Replace(func(*Node, int) int { return http.StatusOK }) }},

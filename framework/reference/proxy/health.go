@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"net/netip"
 	"strconv"
 	"strings"
 	"time"
@@ -14,8 +15,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// HealthCheck answers a GET on a port of the node if it is the health check node port of a Service. It returns nil for every other port.
-func (n *Node) HealthCheck(port int) *candidate.HTTPAnswer {
+// HealthCheck answers a GET on a port of an address of the node if it is the health check node port of a Service. Who asks at an address of IPv6 learns of endpoints of
+// IPv6. It returns nil for every other port.
+func (n *Node) HealthCheck(port int, ipv6 bool) *candidate.HTTPAnswer {
 	if n.programmed == nil {
 		return nil
 	}
@@ -23,14 +25,11 @@ func (n *Node) HealthCheck(port int) *candidate.HTTPAnswer {
 	if s == nil || !n.running {
 		return nil
 	}
-	seen := map[string]bool{}
-	if len(s.ports) > 0 {
-		sp := s.ports[0] // every port has the same pods
-		for _, list := range [][]*Endpoint{sp.v4, sp.v6} {
-			for _, e := range list {
-				if n.countsForHealth.Do(n, e) {
-					seen[e.Node+podOf(e, list)] = true
-				}
+	seen := map[netip.Addr]bool{}
+	for _, sp := range n.healthPorts.Do(s) {
+		for _, e := range sp.endpoints(ipv6) {
+			if n.countsForHealth.Do(n, e) {
+				seen[e.Address.Addr()] = true
 			}
 		}
 	}
@@ -44,6 +43,9 @@ var (
 	countsForHealth = rule.New("proxy-health-check-counts-ready", func(n *Node, e *Endpoint) bool {
 		return e.Ready && n.isLocal(e)
 	}, spec.ProxyHealthCheckLocalEndpoints, spec.ProxyTerminatingHealthCheckFails)
+
+	// Each port may have pods of its own.
+	healthPorts = rule.New("proxy-health-check-every-port", func(s *service) []*servicePort { return s.ports }, spec.ProxyHealthCheckLocalEndpoints)
 
 	// The node's endpoints alone decide, not whether the node is about to go.
 	healthCode = rule.New("proxy-health-check-code", func(_ *Node, count int) int {
@@ -69,15 +71,6 @@ func codeOf(healthy bool) int {
 }
 
 // podOf tells pods apart by their place: a pod of both families has one in each list.
-func podOf(e *Endpoint, list []*Endpoint) string {
-	for i, f := range list {
-		if f == e {
-			return fmt.Sprint(i)
-		}
-	}
-	return ""
-}
-
 // Serve answers a GET on the proxy's own ports: its metrics, on loopback, and its health. It returns nil for every other port.
 func (n *Node) Serve(now time.Time, loopback bool, port int, path string) *candidate.HTTPAnswer {
 	if !n.running {

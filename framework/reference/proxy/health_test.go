@@ -26,7 +26,7 @@ func TestHealthCheckNodePort(t *testing.T) {
 		"terminating here":        {[]discoveryv1.Endpoint{endpoint(1, "n1", terminating)}, http.StatusServiceUnavailable, 0},
 	} {
 		n := nodeWith(candidate.ProxyConfiguration{}, withHealth, slice(c.endpoints...))
-		answer := n.HealthCheck(port)
+		answer := n.HealthCheck(port, false)
 		if answer == nil {
 			t.Fatalf("%s: no answer", name)
 		}
@@ -42,11 +42,11 @@ func TestHealthCheckNodePort(t *testing.T) {
 		}
 	}
 	n := nodeWith(candidate.ProxyConfiguration{}, withHealth, slice(endpoint(1, "n1", ready)))
-	if n.HealthCheck(port+1) != nil {
+	if n.HealthCheck(port+1, false) != nil {
 		t.Error("another port answers")
 	}
 	n.Stop()
-	if n.HealthCheck(port) != nil {
+	if n.HealthCheck(port, false) != nil {
 		t.Error("the port answers without a proxy")
 	}
 	expect(t, "rules of a stopped proxy", reached(n, packet(podIP, clusterIP)), "1:8080")

@@ -214,6 +214,9 @@ func randomProbes(r *rand.Rand, s *State) (probes []Probe) {
 			p.At = r.IntN(len(v.External))
 		case ToIngress:
 			p.At = r.IntN(len(v.Ingress))
+			if p.From == FromHost && slices.Contains(v.Sources, FirstNode) { // which of its addresses a node takes is its own matter
+				p.From = FromPod
+			}
 		}
 		probes = append(probes, p)
 	}

@@ -16,8 +16,8 @@ var Tolerances = []Tolerance{
 		Name:   "node-to-outside-address",
 		Why:    "A node's own packets to an external address of a Service without endpoints are refused by the reference. kube-proxy in iptables mode lets them out.",
 		Source: "pkg/proxy/iptables/proxier.go (v1.37.1) lines 365-366",
-		covers: func(_ *State, p *Probe, want, seen Seen) bool {
-			return p.From == FromHost && (p.To == ToExternal || p.To == ToIngress) && want.only("refused") && (seen.only("unreachable") || seen.only("dropped"))
+		covers: func(s *State, p *Probe, want, seen Seen) bool {
+			return p.From == FromHost && (p.To == ToExternal || p.To == ToIngress) && (want.only("refused") || want.only("dropped") && len(s.service(p.Service).Sources) > 0) && (seen.only("unreachable") || seen.only("dropped"))
 		},
 	},
 	{
