@@ -24,10 +24,11 @@ const firstBackendPort, secondBackendPort, nobodysPort = 8080, 9090, 8081
 func Random(r *rand.Rand) Topology {
 	var t Topology
 	state := randomState(r)
+	free := len(state.Slices) // the ID of the next slice: none is used again
 	t.States = append(t.States, state)
 	for n := r.IntN(maxStates); n > 0; n-- {
 		next := Topology{States: []State{state}}.clone().States[0]
-		changeState(r, &next)
+		changeState(r, &next, &free)
 		t.States = append(t.States, next)
 		state = next
 	}
@@ -52,33 +53,26 @@ func randomState(r *rand.Rand) State {
 	return s
 }
 
-// decided leaves out what no document decides: which of two running endpoints with one address counts.
+// runs and ends report whether an endpoint does not terminate, and whether it terminates and is not published all the same.
+func (e *Endpoint) runs() bool { return e.Terminating == nil || !*e.Terminating }
+func (e *Endpoint) ends() bool { return !e.runs() && e.Ready != nil && !*e.Ready }
+
+// decided leaves out what no document decides: which of two endpoints with one address counts, unless one runs and the other one ends.
 func (s *State) decided() {
 	type address struct{ service, family, pod int }
-	running := map[address]bool{}
-	for i := range s.Slices {
-		l := &s.Slices[i]
-		l.Endpoints = slices.DeleteFunc(l.Endpoints, func(e Endpoint) bool {
-			if e.Terminating != nil && *e.Terminating {
-				return false
-			}
-			at := address{l.Service, l.Family, e.Pod}
-			before := running[at]
-			running[at] = true
-			return before
-		})
-	}
-	ending := map[address]bool{}
+	first, pairs := map[address]Endpoint{}, map[address]bool{}
 	for i := range s.Slices {
 		l := &s.Slices[i]
 		l.Endpoints = slices.DeleteFunc(l.Endpoints, func(e Endpoint) bool {
 			at := address{l.Service, l.Family, e.Pod}
-			if e.Terminating == nil || !*e.Terminating {
+			before, known := first[at]
+			if !known {
+				first[at] = e
 				return false
 			}
-			before := ending[at]
-			ending[at] = true
-			return before
+			pair := !pairs[at] && (before.runs() && e.ends() || before.ends() && e.runs())
+			pairs[at] = pairs[at] || pair
+			return !pair
 		})
 	}
 }
@@ -224,7 +218,7 @@ func randomProbes(r *rand.Rand, s *State) (probes []Probe) {
 }
 
 // changeState changes one to three things of a state.
-func changeState(r *rand.Rand, s *State) {
+func changeState(r *rand.Rand, s *State, free *int) {
 	for range 1 + r.IntN(3) {
 		switch r.IntN(8) {
 		case 0:
@@ -239,7 +233,8 @@ func changeState(r *rand.Rand, s *State) {
 				v.ExternalLocal = !v.ExternalLocal
 			}
 		case 2:
-			s.Slices = append(s.Slices, randomSlice(r, s, nextID(s.Slices)))
+			s.Slices = append(s.Slices, randomSlice(r, s, *free))
+			*free++
 		case 3:
 			if len(s.Slices) > 0 {
 				i := r.IntN(len(s.Slices))
@@ -266,12 +261,4 @@ func changeState(r *rand.Rand, s *State) {
 	}
 	s.decided()
 	s.Probes = randomProbes(r, s)
-}
-
-func nextID(slices []Slice) int {
-	next := 0
-	for _, l := range slices {
-		next = max(next, l.ID+1)
-	}
-	return next
 }

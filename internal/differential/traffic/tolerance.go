@@ -1,5 +1,7 @@
 package traffic
 
+import "slices"
+
 // Tolerance is a difference that no document decides, and that stays.
 type Tolerance struct {
 	// Name is for the count of a run.
@@ -26,6 +28,24 @@ var Tolerances = []Tolerance{
 		Source: "pkg/proxy/iptables/proxier.go (v1.37.1) lines 893-896 and 1035-1048",
 		covers: func(s *State, p *Probe, want, seen Seen) bool {
 			return p.To == ToIngress && len(s.service(p.Service).Sources) > 0 && want.only("dropped") && seen.only("refused")
+		},
+	},
+	{
+		Name:   "health-of-other-ports",
+		Why:    "kube-proxy counts endpoints for the health check whose ports have names that no port of the Service has. The reference does not, as no traffic can reach them.",
+		Source: "pkg/proxy/endpoint.go (v1.37.1), getLocalReadyEndpointIPs",
+		covers: func(s *State, p *Probe, _, _ Seen) bool {
+			if p.To != ToHealth {
+				return false
+			}
+			v := s.service(p.Service)
+			return slices.ContainsFunc(s.Slices, func(l Slice) bool {
+				return l.Service == v.ID && slices.ContainsFunc(l.Ports, func(port SlicePort) bool {
+					return !slices.ContainsFunc(v.Ports, func(of Port) bool {
+						return port.Name != nil && of.Name == *port.Name || port.Name == nil && of.Name == ""
+					})
+				})
+			})
 		},
 	},
 }
