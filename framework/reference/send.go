@@ -195,7 +195,7 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	case proxy.Forward:
 		f.at = decision.To
-		if from.pod != nil && decision.To.Addr() == source.Addr() && !node.Hairpins() {
+		if from.pod != nil && decision.To.Addr() == source.Addr() && !node.Hairpins(decision) {
 			return nil, candidate.Outcome{Result: candidate.Dropped}
 		}
 		f.source = netip.AddrPortFrom(decision.Source, source.Port())

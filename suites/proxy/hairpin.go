@@ -22,6 +22,18 @@ var _ = ginkgo.Describe("a backend", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
+	check.It(spec.ProxyHairpin, "reaches itself where its endpoint names no node",
+		func(ctx context.Context, net *check.Network) {
+			pod := net.Backends(ctx, "app", net.Node(1))[0]
+			svc := net.Expose(ctx, exposed("app", withoutSelector()))
+			slice := net.Slice(svc, pod)
+			slice.Endpoints[0].NodeName = nil
+			net.CreateSlice(ctx, slice)
+			want := check.AnsweredBy(pod)
+			// The other client shows that the Service is served.
+			net.Expect(ctx, "the Service is created", append(toClusterIP(svc, want, net.ClientPod(ctx, net.Node(1))), toClusterIP(svc, want, check.FromPod(pod))...)...)
+		})
+
 	check.It(spec.ProxyHairpin, "reaches itself as one of several",
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(0), net.Node(1))

@@ -32,6 +32,8 @@ var (
 		spec.ProxyClientAddressKept, spec.ProxyExternalLocalClientAddress)
 	HairpinLost = New("hairpin-lost", "A pod that is sent to itself gets no answer.",
 		spec.ProxyHairpin)
+	HairpinWithoutNodeLost = New("hairpin-without-node-lost", "A pod that is sent to itself gets no answer where its endpoint does not name its node.",
+		spec.ProxyHairpin)
 	NoEndpointsDropped = New("no-endpoints-dropped", "A connection to a Service without endpoints is left without an answer.",
 		spec.ProxyNoEndpointsRefused)
 	ProxyNameIgnored = New("proxy-name-ignored", "Services that are left to another proxy are served.",

@@ -120,7 +120,7 @@ type book struct {
 	clusterIPMasquerades rule.Rule[asking]
 	clusterMasquerades   rule.Rule[asking]
 	localMasquerades     rule.Rule[asking]
-	hairpinAnswered      rule.Rule[func() bool]
+	hairpinAnswered      rule.Rule[func(n *Node, d Decision) bool]
 	flowKept             rule.Rule[func(es []*Endpoint, to netip.AddrPort) bool]
 	flowOutlives         rule.Rule[func() bool]
 

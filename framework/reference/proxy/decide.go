@@ -44,6 +44,8 @@ type Decision struct {
 	// To is the endpoint, Source the address that it sees.
 	To     netip.AddrPort
 	Source netip.Addr
+	// On is the node that the endpoint is said to be on; empty if nobody said.
+	On string
 	// Service is the Service and port that it is for, to recognise its flow later.
 	Service string
 	// Kind is that of the address. ExternalLocal says that the Service has the policy Local for external traffic.
@@ -90,7 +92,7 @@ func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(net
 		c.remember(chosen)
 	}
 	return Decision{
-		Answer: Forward, To: chosen.Address, Source: c.seen(chosen), Service: c.dest.port.flow(), Kind: c.dest.kind,
+		Answer: Forward, To: chosen.Address, On: chosen.Node, Source: c.seen(chosen), Service: c.dest.port.flow(), Kind: c.dest.kind,
 		ExternalLocal: c.serviceSpec().ExternalTrafficPolicy == corev1.ServiceExternalTrafficPolicyLocal,
 	}
 }
@@ -249,11 +251,11 @@ var (
 	}, spec.ProxyExternalLocalClientAddress)
 
 	// A pod reaches itself, as its source is rewritten.
-	hairpinAnswered = rule.New("proxy-hairpin-answered", func() bool { return true }, spec.ProxyHairpin)
+	hairpinAnswered = rule.New("proxy-hairpin-answered", func(*Node, Decision) bool { return true }, spec.ProxyHairpin)
 )
 
-// Hairpins reports whether a pod reaches itself.
-func (n *Node) Hairpins() bool { return n.hairpinAnswered.Do() }
+// Hairpins reports whether a pod reaches itself by what was decided.
+func (n *Node) Hairpins(d Decision) bool { return n.hairpinAnswered.Do(n, d) }
 
 // KeepsFlow reports whether a flow of datagrams that was decided earlier goes on to its endpoint.
 func (n *Node) KeepsFlow(d Decision, ipv6 bool) bool {

@@ -181,6 +181,7 @@ var seenFaults = []wrong{
 		b.localMasquerades.Wrap(others)
 	}},
 	{fault.HairpinLost, func(b *book) { b.hairpinAnswered.Off() }},
+	{fault.HairpinWithoutNodeLost, func(b *book) { b.hairpinAnswered.Replace(func(n *Node, d Decision) bool { return d.On == n.Name }) }},
 }
 
 // What can be wrong with flows of datagrams.

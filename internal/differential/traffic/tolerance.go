@@ -31,6 +31,19 @@ var Tolerances = []Tolerance{
 		},
 	},
 	{
+		Name:   "hairpin-without-node",
+		Why:    "A pod that reaches itself is answered on the reference. kube-proxy in nftables mode answers only if the endpoint names the node (a known deviation of proxy-hairpin).",
+		Source: "pkg/proxy/nftables/proxier.go (v1.37.1) lines 1347-1358",
+		covers: func(s *State, p *Probe, want, seen Seen) bool {
+			if p.From != FromBackend || !seen["dropped"] {
+				return false
+			}
+			return slices.ContainsFunc(s.Slices, func(l Slice) bool {
+				return l.Service == p.Service && slices.ContainsFunc(l.Endpoints, func(e Endpoint) bool { return e.Pod == p.Node && e.Node != OwnNode })
+			})
+		},
+	},
+	{
 		Name:   "health-of-other-ports",
 		Why:    "kube-proxy counts endpoints for the health check whose ports have names that no port of the Service has. The reference does not, as no traffic can reach them.",
 		Source: "pkg/proxy/endpoint.go (v1.37.1), getLocalReadyEndpointIPs",
