@@ -4,7 +4,7 @@ REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
 FUZZ_TIME  ?= 60s
 
-.PHONY: api ci nightly prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest selftest-complete reports site readers verify generate fuzz bench measure lint cross release clean
+.PHONY: api ci nightly differential prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest selftest-complete reports site readers verify generate fuzz bench measure lint cross release clean
 
 ## conformance: build, judge the reference, and say where the reports are
 conformance: build
@@ -126,6 +126,13 @@ prose: build
 ## ci: run what CI runs on a change (.ci/run --list tells the steps)
 ci:
 	.ci/run
+
+## differential: compare the reference with real components, each suite for FOR
+# It replays the known cases, and makes random inputs of SEED, or new ones.
+FOR  ?= 1m
+SEED ?=
+differential: build
+	hack/differential.sh $(FOR) $(SEED)
 
 ## nightly: run every step of CI, those that rotate and older versions included
 # It takes hours.

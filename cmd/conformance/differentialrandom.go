@@ -65,6 +65,8 @@ type suite[Input any, D random.Difference] struct {
 	shrink func(context.Context, Input, D) (Input, D, error)
 	// commands show an input with a difference to a person.
 	commands func(Input, D) (string, error)
+	// sent says how much was sent, in words.
+	sent func() string
 	// tolerated are the names of tolerances, and what each means.
 	tolerated [][2]string
 }
@@ -155,7 +157,7 @@ func (s *suite[Input, D]) compareRandom(ctx context.Context, out io.Writer, f *r
 			fmt.Fprintf(out, "%6d  tolerated, %s: %s\n", n, t[0], t[1])
 		}
 	}
-	fmt.Fprintf(out, "%d compared in %.0f s, %.1f a second; %d classes of differences; %d differed once only\n", tally.Inputs, took.Seconds(), each, len(classes), tally.Unsteady)
+	fmt.Fprintf(out, "%d compared (%s) in %.0f s, %.1f a second; %d classes of differences; %d differed once only\n", tally.Inputs, s.sent(), took.Seconds(), each, len(classes), tally.Unsteady)
 	fmt.Fprintf(out, "to go on: --seed %d --from %d\n", f.seed, tally.Next)
 	switch {
 	case broken != nil:

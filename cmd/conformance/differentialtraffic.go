@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"time"
 
@@ -84,7 +85,7 @@ func (f *differentialTraffic) run(ctx context.Context, out io.Writer, files []st
 	}
 	s := suite[traffic.Topology, traffic.Difference]{
 		Test: random.Test[traffic.Topology, traffic.Difference]{Make: traffic.Random, Compare: pair.Compare, Slots: traffic.Slots},
-		name: "traffic", shrink: pair.Shrink,
+		name: "traffic", shrink: pair.Shrink, sent: func() string { return fmt.Sprintf("%d probes", pair.Probes.Load()) },
 		commands: func(t traffic.Topology, _ traffic.Difference) (string, error) { return pair.Real.Kubectl(t) },
 	}
 	for _, t := range traffic.Tolerances {

@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 )
 
@@ -60,6 +61,8 @@ func (d Told) Tolerance() string { return d.Tolerated }
 // Pair is the reference and a real API server with the same Service ranges.
 type Pair struct {
 	Reference, Real Server
+	// Requests counts those that stories have sent to each of them.
+	Requests atomic.Int64
 }
 
 // stories on both servers at a time have static addresses and node ports of their own, by slot.
@@ -67,7 +70,7 @@ const (
 	// Slots is how many stories there can be at a time.
 	Slots             = 16
 	firstAddress      = 16
-	firstPort, noPort = 30000, 32768
+	firstPort, noPort = 30000, 33000 // a dry run shows numbers beyond the range
 )
 
 // Ranges are the Service ranges of both servers.
@@ -227,7 +230,7 @@ func (t *telling) normal(value any) any {
 }
 
 var (
-	addresses = regexp.MustCompile(`10\.96\.\d+\.\d+|fd00:10:96::[0-9a-f]+|\b3[0-2]\d{3}\b`)
+	addresses = regexp.MustCompile(`10\.96\.\d+\.\d+|fd00:10:96::[0-9a-f]*|\b3[0-2]\d{3}\b`)
 	age       = regexp.MustCompile(`^\d+(ms|s|m)$|^<unknown>$|^<invalid>$`)
 )
 
@@ -275,6 +278,7 @@ func (p *Pair) Compare(ctx context.Context, slot int, s Story) (found []Told, er
 	}
 	defer func() { err = errors.Join(err, other.end(ctx)) }()
 	for i, r := range s.Steps {
+		p.Requests.Add(1)
 		want, err := reference.tell(ctx, r)
 		if err != nil {
 			return found, fmt.Errorf("request %d: %w", i+1, err)

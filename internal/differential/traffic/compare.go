@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -48,6 +49,8 @@ type Pair struct {
 	Reference, Real *Side
 	// Patience is how long the real side may take to follow.
 	Patience time.Duration
+	// Probes counts those whose answers were compared.
+	Probes atomic.Int64
 }
 
 // NewPair makes both sides. Silence of the real one lasts a second, and that of the reference nothing.
@@ -97,6 +100,7 @@ func (c *Pair) compareState(ctx context.Context, reference, other *placed, s *St
 			return []Difference{{State: number, Probe: Probe{Service: v, From: "client", To: toAPI}, Reference: answerOf(refused[v]), Real: answerOf(refusedThere[v])}}, nil
 		}
 	}
+	c.Probes.Add(int64(len(s.Probes)))
 	want, err := reference.observe(ctx, s.Probes, shotsOfReference)
 	if err != nil {
 		return nil, err
