@@ -15,7 +15,9 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/internal/differential"
 	"github.com/service-conformance/conformance/internal/differential/random"
+	"github.com/service-conformance/conformance/internal/differential/traffic"
 	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
@@ -211,4 +213,19 @@ func incomplete(ctx context.Context, err error) error {
 		return e
 	}
 	return &exitError{report.ExitUnknown, err}
+}
+
+// passedOver is what the random tests pass over.
+func passedOver() (all []differential.PassedOver) {
+	for _, t := range differential.Tolerances {
+		source := ""
+		if t.Case != "" {
+			source = "case " + t.Case
+		}
+		all = append(all, differential.PassedOver{Suite: "api", Name: t.Name, Why: t.Why, Source: source})
+	}
+	for _, t := range traffic.Tolerances {
+		all = append(all, differential.PassedOver{Suite: "traffic", Name: t.Name, Why: t.Why, Source: t.Source})
+	}
+	return all
 }

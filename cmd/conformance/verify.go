@@ -74,7 +74,7 @@ func generated(page string) (string, error) {
 		if err != nil {
 			return "", harness("%w", err)
 		}
-		return differential.Markdown(cases), nil
+		return differential.Markdown(cases, passedOver()), nil
 	}
 	return "", usage("%s is no page that is generated: there are specification.md and differential.md", page)
 }

@@ -1,12 +1,19 @@
 package differential
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
 
-// Markdown is the page that shows all cases.
-func Markdown(cases []Case) string {
+// PassedOver is a class of differences that a random test passes over.
+type PassedOver struct {
+	// Suite is the command that passes over it: api or traffic.
+	Suite, Name, Why, Source string
+}
+
+// Markdown is the page that shows all cases, and what random tests pass over.
+func Markdown(cases []Case, passed []PassedOver) string {
 	count := map[Decision]int{}
 	for _, c := range cases {
 		count[c.Decided]++
@@ -14,9 +21,26 @@ func Markdown(cases []Case) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `# Differential cases
 
-A random tester sent the same requests to the reference and to kube-apiserver v1.37.1. This page lists
-the classes of answers that differed, and how each was decided. Classes W were found as mistakes of the
-reference, classes K as deviations of Kubernetes. The requests are in `+"`fixtures/differential/`"+`.
+The reference is an independent reading of the documents. So where it differs from real Kubernetes,
+one of them is wrong, or no document decides. Random tests look for such differences.
+
+`+"```console"+`
+$ conformance differential api --for 10m
+$ conformance differential traffic --for 10m --proxy-mode nftables
+`+"```"+`
+
+The first command sends random requests to the reference and to a kube-apiserver of the lab. The second
+one makes random Services and EndpointSlices, changes them, and sends traffic from pods, nodes and
+outside. What differs twice is shrunk and printed as commands that show it, with both answers. It is
+written to a file that the same command takes. The last line says how the run goes on.
+
+Inputs follow from a seed. `+"`make differential`"+` runs all of it, and CI has a turn with one seed.
+
+## Cases
+
+These classes of requests were answered differently by kube-apiserver v1.37.1. Classes W were found as
+mistakes of the reference, classes K as deviations of Kubernetes. The requests are in
+`+"`fixtures/differential/`"+`.
 
 %d classes: the reference was corrected in %d, Kubernetes deviates in %d, and %d are tolerated.
 
@@ -36,6 +60,18 @@ The first command replays all cases against the reference, the second against an
 			decision += fmt.Sprintf(" (`%s`)", c.Requirement)
 		}
 		fmt.Fprintf(&b, "| %s: %s | %s | %s | %s | %s | %s |\n", c.Class, c.Name, cell(c.Operation), cell(c.Before), cell(c.AnswerNow()), cell(c.Kubernetes), cell(decision))
+	}
+	b.WriteString(`
+## What random tests pass over
+
+A run counts these and shows the counts. Some are known deviations, and others are decided by no
+document.
+
+| test | class | what both do | source |
+|---|---|---|---|
+`)
+	for _, d := range passed {
+		fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", d.Suite, d.Name, cell(d.Why), cell(cmp.Or(d.Source, "-")))
 	}
 	return b.String()
 }

@@ -20,7 +20,7 @@ type Tolerance struct {
 // Tolerances are all of them.
 var Tolerances = []Tolerance{
 	{
-		Name: "status-creates", Ends: true, Why: "A write to the status of a Service that does not exist is answered with 404 by the reference. kube-apiserver creates it, or says what else is wrong.",
+		Name: "status-creates", Case: "status-creates", Ends: true, Why: "A write to the status of a Service that does not exist is answered with 404 by the reference. kube-apiserver creates it, or says what else is wrong.",
 		covers: func(d *Told) bool {
 			return d.What == "code" && d.Reference == "404" && strings.Contains(d.Request.Request, "/status") && (strings.HasPrefix(d.Request.Request, "PUT ") || d.Request.Type == applyPatch)
 		},
