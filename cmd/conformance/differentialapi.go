@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 
@@ -85,7 +84,7 @@ func (f *differentialAPI) run(ctx context.Context, out io.Writer, files []string
 	}
 	pair := differential.Pair{Reference: differential.Server{Client: &http.Client{Transport: sound}, URL: sound.URL(), Reference: true}, Real: server}
 	s := suite[differential.Story, differential.Told]{
-		Test: random.Test[differential.Story, differential.Told]{Make: func(r *rand.Rand) differential.Story { return differential.RandomStory(r) }, Compare: pair.Compare, Slots: differential.Slots},
+		Test: random.Test[differential.Story, differential.Told]{Make: differential.RandomStory, Compare: pair.Compare, Slots: differential.Slots},
 		name: "api", sent: func() string { return fmt.Sprintf("%d requests", pair.Requests.Load()) },
 		shrink: func(ctx context.Context, story differential.Story, d differential.Told) (differential.Story, differential.Told, error) {
 			return pair.Shrink(ctx, 0, story, d)

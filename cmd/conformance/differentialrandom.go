@@ -61,8 +61,6 @@ type suite[Input any, D random.Difference] struct {
 	random.Test[Input, D]
 	// name begins the names of files.
 	name string
-	// parse reads an input from a file.
-	parse func([]byte) (Input, error)
 	// shrink looks for a smaller input that differs in the same way.
 	shrink func(context.Context, Input, D) (Input, D, error)
 	// commands show an input with a difference to a person.

@@ -3,7 +3,6 @@ package differential
 import (
 	"context"
 	"encoding/json"
-	"math/rand/v2"
 	"net/http"
 	"strings"
 	"testing"
@@ -36,7 +35,7 @@ func storyServer(t *testing.T, faults ...string) Server {
 func tellStories(t *testing.T, most int, faults ...string) (found []random.Found[Story, Told], tally random.Tally) {
 	t.Helper()
 	pair := Pair{Reference: storyServer(t), Real: storyServer(t, faults...)}
-	test := random.Test[Story, Told]{Make: func(r *rand.Rand) Story { return RandomStory(r) }, Compare: pair.Compare, Slots: Slots}
+	test := random.Test[Story, Told]{Make: RandomStory, Compare: pair.Compare, Slots: Slots}
 	tally, err := test.Run(t.Context(), random.Options[Story, Told]{
 		Seed: 3, Until: time.Now().Add(time.Hour), Most: most, Workers: 4, First: func(f random.Found[Story, Told]) { found = append(found, f) },
 	})
@@ -79,7 +78,7 @@ func TestAnotherStoryIsFoundAndShrunk(t *testing.T) {
 func TestARunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	test := random.Test[Story, Told]{Make: func(r *rand.Rand) Story { return RandomStory(r) }, Compare: func(ctx context.Context, _ int, _ Story) ([]Told, error) { return nil, ctx.Err() }, Slots: 1}
+	test := random.Test[Story, Told]{Make: RandomStory, Compare: func(ctx context.Context, _ int, _ Story) ([]Told, error) { return nil, ctx.Err() }, Slots: 1}
 	tally, err := test.Run(ctx, random.Options[Story, Told]{Until: time.Now().Add(time.Hour)})
 	if err != nil || tally.Inputs != 0 {
 		t.Error(tally, err)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/netip"
 	"reflect"
@@ -428,10 +429,8 @@ func simpler(body string) (out []string) {
 				}
 				out = append(out, shown(rebuilt(less)))
 				without(v[key], func(inner any) any {
-					more := map[string]any{key: inner}
-					for k, of := range less {
-						more[k] = of
-					}
+					more := maps.Clone(less)
+					more[key] = inner
 					return rebuilt(more)
 				})
 			}

@@ -70,7 +70,6 @@ func codeOf(healthy bool) int {
 	return http.StatusServiceUnavailable
 }
 
-// podOf tells pods apart by their place: a pod of both families has one in each list.
 // Serve answers a GET on the proxy's own ports: its metrics, on loopback, and its health. It returns nil for every other port.
 func (n *Node) Serve(now time.Time, loopback bool, port int, path string) *candidate.HTTPAnswer {
 	if !n.running {

@@ -4,6 +4,7 @@ package random
 import (
 	"context"
 	"encoding/binary"
+	"errors"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -99,7 +100,7 @@ func (t *Test[Input, D]) Run(ctx context.Context, o Options[Input, D]) (Tally, e
 		})
 	}
 	workers.Wait()
-	if err := context.Cause(ctx); ctx.Err() != nil && err != ctx.Err() {
+	if err := context.Cause(ctx); ctx.Err() != nil && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded) {
 		return r.tally, err
 	}
 	return r.tally, nil

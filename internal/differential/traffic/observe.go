@@ -174,7 +174,7 @@ var backendNumber = regexp.MustCompile(backendPrefix + `\d+`)
 // kindOf is what was seen, without saying which backends.
 func kindOf(seen string) string {
 	var kinds []string
-	for _, what := range strings.Split(seen, ", ") {
+	for what := range strings.SplitSeq(seen, ", ") {
 		if what = backendNumber.ReplaceAllString(what, "a backend"); !slices.Contains(kinds, what) {
 			kinds = append(kinds, what)
 		}
