@@ -15,7 +15,7 @@ var (
 	ServingUnsetIsNot = New("serving-unset-is-not", "An endpoint whose condition serving is not set does not serve unless it is ready.",
 		spec.ProxyConditionUnset)
 	ReadyUnsetIsNot = New("ready-unset-is-not", "An endpoint whose condition ready is not set is not ready.",
-		spec.ProxyConditionUnset)
+		spec.ProxyUnreadyEndpointAvoided, spec.ProxyConditionUnset)
 	TerminatingCut = New("terminating-connections-cut", "Connections to a pod are cut when it begins to terminate.",
 		spec.ProxyTerminatingConnectionsKept)
 	DrainFailsHealthCheck = New("drain-fails-health-check-port", "The health check node ports of a node that is about to go fail.",
