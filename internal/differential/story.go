@@ -85,24 +85,36 @@ const (
 	metadatasType = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 )
 
-// kind is what requests are about.
+// kind is what requests are about. Weight is how often, beside the other kinds.
 type kind struct {
+	weight                 int
 	path, apiVersion, name string
 	status                 bool
 	object                 func(t teller, name string) map[string]any
 }
 
 var kinds = []kind{
-	{"/api/v1/namespaces/{namespace}/services", "v1", "Service", true, teller.service},
-	{"/api/v1/namespaces/{namespace}/services", "v1", "Service", true, teller.service},
-	{"/api/v1/namespaces/{namespace}/services", "v1", "Service", true, teller.service},
-	{"/api/v1/namespaces/{namespace}/services", "v1", "Service", true, teller.service},
-	{"/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices", "discovery.k8s.io/v1", "EndpointSlice", false, teller.slice},
-	{"/api/v1/namespaces/{namespace}/endpoints", "v1", "Endpoints", false, teller.endpoints},
+	{4, "/api/v1/namespaces/{namespace}/services", "v1", "Service", true, teller.service},
+	{1, "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices", "discovery.k8s.io/v1", "EndpointSlice", false, teller.slice},
+	{1, "/api/v1/namespaces/{namespace}/endpoints", "v1", "Endpoints", false, teller.endpoints},
+}
+
+func (t teller) kind() *kind {
+	sum := 0
+	for i := range kinds {
+		sum += kinds[i].weight
+	}
+	n := t.IntN(sum)
+	for i := range kinds {
+		if n -= kinds[i].weight; n < 0 {
+			return &kinds[i]
+		}
+	}
+	panic("unreachable: n is below the sum")
 }
 
 func (t teller) request() Request {
-	k := one(t, kinds...)
+	k := t.kind()
 	name := t.name()
 	query := url.Values{}
 	if t.once(10) {

@@ -124,7 +124,7 @@ func (t *telling) port(i int) int { return firstPort + t.slot*staticPorts + i }
 func (t *telling) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
-	for _, k := range kinds[3:] {
+	for _, k := range kinds {
 		path := strings.ReplaceAll(k.path, "{namespace}", t.namespace)
 		for range 3 { // finalizers hold some
 			list, err := t.server.send(ctx, "GET "+path, "", "", nil)
