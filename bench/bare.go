@@ -78,15 +78,7 @@ var judgedBare = []string{"run", "--tier", "lab", "--suite", "allocation,apische
 
 // measureServers runs the checks once for their time and once to count their requests, and then a bare client.
 func measureServers(bin string, out io.Writer) error {
-	bin, err := filepath.Abs(bin)
-	if err != nil {
-		return err
-	}
-	version, commit, err := versionOf(bin)
-	if err != nil {
-		return fmt.Errorf("%w (run make build)", err)
-	}
-	file, err := open(version)
+	bin, commit, file, err := subject(bin)
 	if err != nil {
 		return err
 	}

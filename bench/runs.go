@@ -68,15 +68,7 @@ func measureRuns(bin string, count int, named []string, out io.Writer) error {
 	if len(named) == 0 {
 		named = []string{"build", "reference", "lab-control-plane", "lab-iptables", "lab-nftables"}
 	}
-	bin, err := filepath.Abs(bin)
-	if err != nil {
-		return err
-	}
-	version, commit, err := versionOf(bin)
-	if err != nil {
-		return fmt.Errorf("%w (run make build)", err)
-	}
-	file, err := open(version)
+	bin, commit, file, err := subject(bin)
 	if err != nil {
 		return err
 	}
@@ -93,6 +85,20 @@ func measureRuns(bin string, count int, named []string, out io.Writer) error {
 	}
 	fmt.Fprintln(out, "written:", file.path())
 	return nil
+}
+
+// subject is the program that is measured: its path, its commit, and what was measured of its version.
+func subject(bin string) (path, commit string, file *File, err error) {
+	path, err = filepath.Abs(bin)
+	if err != nil {
+		return "", "", nil, err
+	}
+	version, commit, err := versionOf(path)
+	if err != nil {
+		return "", "", nil, fmt.Errorf("%w (run make build)", err)
+	}
+	file, err = open(version)
+	return path, commit, file, err
 }
 
 // buildIn is a call of make with an empty build cache in a folder, where the program goes, too.
