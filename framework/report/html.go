@@ -84,7 +84,7 @@ type requirementView struct {
 }
 
 // shownBugs bounds how many public bugs of a requirement the page names, for it must stay small.
-const shownBugs = 2
+const shownBugs = 1
 
 // checkView is a check under a requirement. Whole is false where the check is shown in full under another one, Under.
 type checkView struct {

@@ -62,7 +62,7 @@ const (
 	columnGap   = 0.8  // percent, of which half is on each side
 	boxLeast    = 3.2  // percent
 	answerKinds = 6    // classes of backends in the style sheet
-	drawnMost   = 1390 // segments on one page, at less than 300 bytes each
+	drawnMost   = 1400 // segments on one page, at less than 300 bytes each
 	noTime      = 1e-4 // seconds: less is none
 )
 
