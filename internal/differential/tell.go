@@ -1,9 +1,9 @@
 package differential
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -272,21 +272,25 @@ func (p *Pair) Compare(ctx context.Context, slot int, s Story) (found []Told, er
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, reference.end(ctx)) }()
+	defer func() { err = cmp.Or(err, reference.end(ctx)) }()
 	other, err := begin(ctx, p.Real, slot)
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the real API server gives no answer: %w", err)
 	}
-	defer func() { err = errors.Join(err, other.end(ctx)) }()
+	defer func() {
+		if ended := other.end(ctx); err == nil && ended != nil {
+			err = fmt.Errorf("the real API server gives no answer: %w", ended)
+		}
+	}()
 	for i, r := range s.Steps {
 		p.Requests.Add(1)
 		want, err := reference.tell(ctx, r)
 		if err != nil {
-			return found, fmt.Errorf("request %d: %w", i+1, err)
+			return found, fmt.Errorf("request %d to the reference: %w", i+1, err)
 		}
 		got, err := other.tell(ctx, r)
 		if err != nil {
-			return found, fmt.Errorf("request %d: %w", i+1, err)
+			return found, fmt.Errorf("request %d: the real API server gives no answer: %w", i+1, err)
 		}
 		differences := apart(want, got)
 		ends := false
