@@ -34,6 +34,10 @@ one makes random Services and EndpointSlices, changes them, and sends traffic fr
 outside. What differs twice is shrunk and printed as commands that show it, with both answers. It is
 written to a file that the same command takes. The last line says how the run goes on.
 
+The first one does not compare watches, protobuf, ServiceCIDRs and IPAddresses. The second one does not
+compare what controllers make of pods, and no DNS. Neither compares the texts of messages, shares of
+traffic, or what a server chooses by itself.
+
 Inputs follow from a seed. `+"`make differential`"+` runs all of it, and CI has a turn with one seed.
 
 ## Cases

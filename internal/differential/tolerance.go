@@ -59,13 +59,13 @@ var Tolerances = []Tolerance{
 	{
 		Name: "dry-run-node-port", Ends: true, Why: "A dry run with a node port outside of the range is refused by the reference. kube-apiserver looks at the range only when it allocates.",
 		covers: func(d *Told) bool {
-			return strings.Contains(d.Request.Request, "dryRun=All") && (d.What == "code" && d.Reference == "422" || d.What == "causes" && noOtherCause(d.Reference))
+			return strings.Contains(d.Request.Request, "dryRun=All") && strings.Contains(d.Request.Body, `"nodePort"`) && (d.What == "code" && d.Reference == "422" || d.What == "causes" && noOtherCause(d.Reference))
 		},
 	},
 	{
 		Name: "ports-of-ingress-points", Ends: true, Why: "The ports of ingress points are validated by the reference, and not by kube-apiserver.",
 		covers: func(d *Told) bool {
-			return strings.Contains(d.Request.Body, `"ingress"`) && strings.Contains(d.Request.Request, "/status") && (d.What == "causes" && strings.Contains(d.Reference, "].ports[") || d.What == "code" && d.Reference == "422")
+			return strings.Contains(d.Request.Body, `"ingress"`) && strings.Contains(d.Request.Body, `"ports"`) && strings.Contains(d.Request.Request, "/status") && (d.What == "causes" && strings.Contains(d.Reference, "].ports[") || d.What == "code" && d.Reference == "422")
 		},
 	},
 	{

@@ -1,6 +1,9 @@
 package traffic
 
-import "slices"
+import (
+	"slices"
+	"strings"
+)
 
 // Tolerance is a difference that no document decides, and that stays.
 type Tolerance struct {
@@ -47,8 +50,8 @@ var Tolerances = []Tolerance{
 		Name:   "health-of-other-ports",
 		Why:    "kube-proxy counts endpoints for the health check whose ports have names that no port of the Service has. The reference does not, as no traffic can reach them.",
 		Source: "pkg/proxy/endpoint.go (v1.37.1), getLocalReadyEndpointIPs",
-		covers: func(s *State, p *Probe, _, _ Seen) bool {
-			if p.To != ToHealth {
+		covers: func(s *State, p *Probe, _, seen Seen) bool {
+			if p.To != ToHealth || !strings.HasPrefix(seen.String(), "HTTP 200") { // it counts more, never less
 				return false
 			}
 			v := s.service(p.Service)
