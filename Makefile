@@ -97,11 +97,12 @@ verify: build
 	go test ./framework/spec
 	$(BIN) verify docs/specification.md docs/differential.md
 
-## generate: write ID constants, check names, docs/specification.md and docs/differential.md
+## generate: write ID constants, check names, docs/specification.md, docs/differential.md and the pages of reports/
 generate:
 	go generate ./framework/spec
 	$(MAKE) build
 	$(BIN) verify --write docs/specification.md docs/differential.md
+	$(BIN) report index reports
 
 ## api: write what the library exports to docs/api.txt
 api:
