@@ -16,7 +16,7 @@ import (
 // bands are the requirements that an allocator without bands cannot meet. Some checks of others fill bands, too.
 var bands = []string{
 	"alloc-upper-band-*", "alloc-lower-band-*", "alloc-band-*", "alloc-example-*", "alloc-range-*", "alloc-dual-stack-each-family", "alloc-service-cidr-own-bands",
-	"alloc-dns-address-*", "alloc-dynamic-random",
+	"alloc-dns-address-*", "alloc-dynamic-random", "alloc-history-explained",
 }
 
 func TestHostLocal(t *testing.T) {
