@@ -304,6 +304,9 @@ func (r *plan) judge(ctx context.Context, p *place) error {
 	run.Duration = time.Since(run.Started)
 	// A run that had judged everything when the signal came is as whole as any.
 	run.Interrupted = judging.Err() != nil && (len(results) < r.checks || slices.ContainsFunc(results, func(c check.Result) bool { return c.Reason == check.Interrupted }))
+	if !run.Interrupted { // an interrupted run reports first, for its time may be over before all is removed
+		run.Residue = p.account(id)
+	}
 	made := report.Build(run, results)
 	paths, writeErr := folder.Finish(made)
 	writeErr = errors.Join(writeErr, r.writeMetrics(made))

@@ -40,18 +40,36 @@ type place struct {
 	leaves string
 	// removeRun removes what the checks of an interrupted run had no time to remove; nil if nothing is left.
 	removeRun func(id string)
+	closed    bool
 }
 
-// close stops and removes what was started, unless it goes by itself.
-func (p *place) close() {
-	if p.disposable {
-		return
+// closeWithin bounds how long it may take to stop and remove what was started.
+const closeWithin = time.Minute
+
+// close stops and removes what was started, unless it goes by itself or is closed.
+func (p *place) close() { p.account("") }
+
+// account is close, and tells what is left of a run; nil where that cannot be told.
+func (p *place) account(run string) *candidate.Residue {
+	if p.disposable || p.closed {
+		return nil
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	p.closed = true
+	ctx, cancel := context.WithTimeout(context.Background(), closeWithin)
 	defer cancel()
-	if err := p.Close(ctx); err != nil {
+	var left *candidate.Residue
+	var err error
+	if c, can := p.Candidate.(candidate.Accountable); can && run != "" {
+		var r candidate.Residue
+		r, err = c.CloseAndAccount(ctx, run)
+		left = &r
+	} else {
+		err = p.Close(ctx)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "conformance: cleaning up:", err)
 	}
+	return left
 }
 
 // fewWorkers judge what is not known to bear more, or to need fewer.

@@ -65,6 +65,22 @@ func tearDown(folder, name string) error {
 	return c.Destroy(ctx)
 }
 
+// Remaining are the names of the clusters that were made from files in a folder, or by commands, and are still there.
+func Remaining(folder string) ([]string, error) {
+	names, err := Commands(folder)
+	made, failed := madeIn(folder)
+	if err = errors.Join(err, failed); err != nil || len(made) == 0 {
+		return names, err
+	}
+	there, err := NewKind("", "").clusters()
+	for _, name := range made {
+		if slices.Contains(there, name) {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
 // deleteKind deletes the clusters of kind that were made from files in a folder.
 func deleteKind(folder string) error {
 	names, err := madeIn(folder)

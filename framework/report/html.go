@@ -245,6 +245,7 @@ func (r *Report) facts() (all []fact) {
 	add("started", r.Started.Format("2006-01-02 15:04:05 MST"))
 	add("duration", fmt.Sprintf("%.1f s", r.Seconds))
 	add("seed", fmt.Sprint(r.Seed))
+	add("residue", r.ResidueLine())
 	if r.Selection.ofShard() {
 		add("shard", r.Selection.Shard.String())
 	}

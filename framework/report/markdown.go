@@ -26,6 +26,9 @@ func (r *Report) Markdown() ([]byte, error) {
 	if t := r.TimeToConsistency; t != nil {
 		fmt.Fprintf(&b, " Time to consistency of %d changes: p50 %.2f s, p99 %.2f s, max %.2f s.", t.Changes, t.P50, t.P99, t.Max)
 	}
+	if line := r.ResidueLine(); line != "" {
+		fmt.Fprintf(&b, " Residue: %s.", MarkdownText(line))
+	}
 	b.WriteString("\n")
 	if line := r.RootsLine(); line != "" {
 		fmt.Fprintf(&b, "\n%s\n", MarkdownText(line))

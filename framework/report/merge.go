@@ -38,6 +38,7 @@ func Merge(run Run, parts []Part) *Report {
 		run.Interrupted = run.Interrupted || p.Report.Interrupted
 		run.Ended = append(run.Ended, p.Report.Ended...)
 		run.Programs = together(run.Programs, p.Report.Programs)
+		run.Residue = leftTogether(run.Residue, p.Report.Residue)
 		for _, c := range p.Report.Checks {
 			r := *c.found()
 			if r.Verdict == check.NotJudged && r.ServiceCIDR == "" && judged[[2]string{r.Suite, r.Check}] {
@@ -59,6 +60,15 @@ func Merge(run Run, parts []Part) *Report {
 	}
 	run.Planned += len(results)
 	return Build(run, results)
+}
+
+// leftTogether is what two parts have left; nil if nobody has looked in either.
+func leftTogether(a, b *candidate.Residue) *candidate.Residue {
+	if a == nil || b == nil {
+		return cmp.Or(a, b)
+	}
+	both := a.And(*b)
+	return &both
 }
 
 // Described is what the parts say of their candidate: the first that knows it, with the capabilities of all. One that was judged without traffic does not know the proxy.

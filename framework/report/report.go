@@ -52,6 +52,8 @@ type Report struct {
 	Ended []EndedProgram `json:"endedPrograms,omitempty"`
 	// Programs are what the run started beside itself, those that took most processor time first; empty where the tier does not count.
 	Programs []Program `json:"programs,omitempty"`
+	// Residue is what is left of the run; nil where nobody looked, as after an interrupted run and on a cluster that was deleted after it.
+	Residue *candidate.Residue `json:"residue,omitempty"`
 	// UnexpectedPasses are expectations whose checks ran and all passed: the list must be corrected.
 	UnexpectedPasses []Expectation `json:"unexpectedPasses,omitempty"`
 	// Expectations are the list of known deviations, in the report of a shard only: whether all checks of one pass is decided over all shards.
@@ -166,6 +168,7 @@ type Run struct {
 	Interrupted  bool
 	Ended        []EndedProgram
 	Programs     []Program
+	Residue      *candidate.Residue
 	Expectations Expectations
 	Selection    *Selection
 	Submitter    *Submitter
@@ -177,7 +180,7 @@ func Build(run Run, results []check.Result) *Report { return build(spec.Default(
 func build(catalogue *spec.Catalogue, run Run, results []check.Result) *Report {
 	r := &Report{
 		SchemaVersion: SchemaVersion, SuiteVersion: run.SuiteVersion, Candidate: run.Candidate, Started: run.Started.UTC(),
-		Seconds: run.Duration.Seconds(), Seed: run.Seed, Catalogue: spec.Digest(), Submitter: run.Submitter, Selection: run.Selection, Interrupted: run.Interrupted, Ended: run.Ended, Programs: run.Programs, NotRun: max(0, run.Planned-len(results)),
+		Seconds: run.Duration.Seconds(), Seed: run.Seed, Catalogue: spec.Digest(), Submitter: run.Submitter, Selection: run.Selection, Interrupted: run.Interrupted, Ended: run.Ended, Programs: run.Programs, Residue: run.Residue, NotRun: max(0, run.Planned-len(results)),
 	}
 	covered := make([][]check.Verdict, len(run.Expectations.Deviations))
 	for _, result := range results {

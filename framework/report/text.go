@@ -43,6 +43,29 @@ var Colours = Palette{Red: "\x1b[31m", Yellow: "\x1b[33m", Green: "\x1b[32m", Di
 // listedEnded bounds the list of programs that ended by themselves.
 const listedEnded = 5
 
+// listedResidue bounds the list of what a run has left.
+const listedResidue = 5
+
+// shortList joins the first of the words, and says how many more there are.
+func shortList(words []string, most int) string {
+	text := strings.Join(words[:min(len(words), most)], ", ")
+	if n := len(words) - most; n > 0 {
+		text += fmt.Sprintf(" and %d more", n)
+	}
+	return text
+}
+
+// ResidueLine says in one line what is left of the run; empty where nobody looked.
+func (r *Report) ResidueLine() string {
+	switch {
+	case r.Residue == nil:
+		return ""
+	case len(r.Residue.Left) == 0:
+		return "none (" + strings.Join(r.Residue.Looked, ", ") + ")"
+	}
+	return shortList(r.Residue.Left, listedResidue)
+}
+
 // WriteSummary writes what a person wants to know at the end.
 func (r *Report) WriteSummary(w io.Writer, p Palette) {
 	row := func(what string, c Counts) {
@@ -70,6 +93,9 @@ func (r *Report) WriteSummary(w io.Writer, p Palette) {
 	}
 	if n := len(r.Ended) - listedEnded; n > 0 {
 		fmt.Fprintf(w, "and %d more programs ended by themselves: see report.json\n", n)
+	}
+	if r.Residue != nil && len(r.Residue.Left) > 0 {
+		fmt.Fprintf(w, "%sleft behind%s  %s\n", p.Yellow, p.Reset, r.ResidueLine())
 	}
 	if r.NotRun > 0 {
 		fmt.Fprintf(w, "%d checks did not run\n", r.NotRun)

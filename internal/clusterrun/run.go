@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/kindcluster"
 	"github.com/service-conformance/conformance/framework/report"
@@ -121,7 +122,23 @@ func (r *Run) Judge(ctx context.Context, run report.Run) (*report.Report, error)
 	if err := r.expect(&run, parts); err != nil {
 		return nil, err
 	}
+	if ctx.Err() == nil && !r.Keep && !r.kept {
+		run.Residue = r.residue()
+	}
 	return report.Merge(run, parts), r.broken
+}
+
+// residue is which clusters are left, and nil where nobody can tell.
+func (r *Run) residue() *candidate.Residue {
+	names, err := kindcluster.Remaining(r.folder.Path)
+	if err != nil {
+		return nil
+	}
+	left := &candidate.Residue{Looked: []string{"clusters"}}
+	for _, name := range names {
+		left.Left = append(left.Left, "cluster "+name)
+	}
+	return left
 }
 
 // expect decides on the known deviations of what the parts judged.

@@ -44,6 +44,25 @@ func newFakeLab(t *testing.T) *Lab {
 	return l
 }
 
+func TestResidueOfALabIsNone(t *testing.T) {
+	l := newFakeLab(t)
+	_, err := l.ControlPlane(t.Context(), candidate.Request{})
+	fakes.Must(t, err)
+	ran := l.Dir.Processes()
+	r, err := l.CloseAndAccount(t.Context(), "")
+	if err != nil || len(r.Left) > 0 || len(r.Looked) == 0 {
+		t.Errorf("residue %+v, error %v", r, err)
+	}
+	for _, p := range ran {
+		if p.Identity().Alive() {
+			t.Errorf("%s runs, and the residue does not name it", p.Name)
+		}
+	}
+	if len(ran) == 0 {
+		t.Error("nothing ran that could have been left")
+	}
+}
+
 func TestLabLeasesControlPlanes(t *testing.T) {
 	l := newFakeLab(t)
 	cp, err := l.ControlPlane(t.Context(), candidate.Request{ServiceCIDRs: fakes.Prefixes("10.96.0.0/24", "fd00::/112"), NodePorts: "31000-31100", Exclusive: true})

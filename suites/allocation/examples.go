@@ -150,7 +150,7 @@ func (e *workedExample) haveBoundaries(ctx context.Context, cp *check.ControlPla
 // haveSize demands the number of addresses that is stated of a full range.
 func (f *fill) haveSize(n numbers) {
 	ginkgo.GinkgoHelper()
-	Expect(len(f.all())+len(f.before)).To(Equal(n.usable), "addresses that %s had to give, %d of them in use before", f.cidr, len(f.before))
+	Expect(len(f.all())+len(f.before)+len(f.reserved)).To(Equal(n.usable), "addresses that %s had to give, %s", f.cidr, f.takenBefore())
 }
 
 // haveEnd demands the last address that is stated.
@@ -171,7 +171,7 @@ func (f *fill) haveBands(n numbers) {
 	for addr := range f.before {
 		Expect(inStatic(addr)).To(BeTrue(), "%s, in use before, lies in the static band", addr)
 	}
-	Expect(dynamic).To(Equal(n.dynamic), "dynamic addresses before the first one up to %s, the end of the static band", end)
+	Expect(dynamic+len(f.reserved)).To(Equal(n.dynamic), "dynamic addresses before the first one up to %s, the end of the static band", end)
 	Expect(slices.MinFunc(all[:dynamic], netip.Addr.Compare)).To(Equal(end.Next()), "the first address of the dynamic band")
 	Expect(len(all)-dynamic+len(f.before)).To(Equal(n.offset), "addresses of the static band")
 }

@@ -14,14 +14,15 @@ import (
 	. "github.com/onsi/gomega"
 
 	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
 )
 
 // fill is what dynamic allocation handed out until it refused to go on.
 type fill struct {
 	cidr  netip.Prefix
 	bands check.Bands
-	// before are the addresses that were in use already.
-	before map[netip.Addr]bool
+	// before are the addresses that were in use already, and reserved those that the check itself keeps from Services (reserveInside).
+	before, reserved map[netip.Addr]bool
 	// bulk was handed out to several clients at a time, while the upper band had room for all of them. rest was handed
 	// out to one client, in this order.
 	bulk, rest []netip.Addr
@@ -51,8 +52,11 @@ func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 	case f.bands.Usable.Cmp(big.NewInt(quickFill)) > 0 && !check.SlowAsked():
 		check.LeaveUnjudged(check.BySlow+", or "+check.ByAnotherRange+" of at most a /20", "to fill the range %s takes minutes on a real server", f.cidr)
 	}
+	if f.bands.Usable.Cmp(big.NewInt(quickFill)) > 0 && cp.Has(spec.ManageServiceCIDRs) {
+		f.reserveInside(ctx, cp)
+	}
 	f.fillConcurrently(ctx, cp, f.freeIn(check.Upper)-orderedTail)
-	most := int(f.bands.Usable.Int64()) + 1
+	most := int(f.bands.Usable.Int64()) - len(f.reserved) + 1
 	for len(f.bulk)+len(f.rest) <= most {
 		a := cp.Create(ctx, check.Service(cp.Name("fill"), check.Unserved()))
 		if !a.Accepted() {
@@ -62,6 +66,7 @@ func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 		f.rest = append(f.rest, clusterIP(a))
 	}
 	f.beAlone(ctx, cp)
+	f.respectReserved()
 	words := fmt.Sprintf("%d, the last %d of them in this order: %v", len(f.bulk)+len(f.rest), min(len(f.rest), 2*orderedTail), f.rest[max(0, len(f.rest)-2*orderedTail):])
 	check.RecordAddresses("addresses handed out", words, f.cidr, slices.Concat(f.bulk, f.rest), len(f.bulk))
 	return f
@@ -109,9 +114,11 @@ func (f *fill) freeIn(band check.Band) int {
 	if band == check.Upper {
 		in, size = f.bands.InDynamic, int(f.bands.DynamicCount().Int64())
 	}
-	for addr := range f.before {
-		if in(addr) {
-			size--
+	for _, taken := range []map[netip.Addr]bool{f.before, f.reserved} {
+		for addr := range taken {
+			if in(addr) {
+				size--
+			}
 		}
 	}
 	return size
@@ -202,7 +209,7 @@ func (f *fill) beCompleteIn(band check.Band) {
 		in = f.bands.InDynamic
 	}
 	handed := slices.DeleteFunc(f.all(), func(addr netip.Addr) bool { return !in(addr) })
-	Expect(handed).To(HaveLen(f.freeIn(band)), "addresses handed out of the %s band of %s, which has %s to give, %d of them in use before", band, f.cidr, f.bands.Usable, len(f.before))
+	Expect(handed).To(HaveLen(f.freeIn(band)), "addresses handed out of the %s band of %s, which has %s to give, %s", band, f.cidr, f.bands.Usable, f.takenBefore())
 }
 
 // beComplete demands the same of both bands.

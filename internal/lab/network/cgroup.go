@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -39,6 +40,7 @@ func newCgroup() *cgroup {
 		return nil
 	}
 	c := &cgroup{path: path}
+	cgroups.Store(path, nil)
 	if c.held, err = lockFolder(path); err == nil {
 		err = os.WriteFile(filepath.Join(path, "cgroup.type"), []byte("threaded"), 0)
 	}
@@ -96,10 +98,25 @@ func (c *cgroup) remove() {
 	if c == nil {
 		return
 	}
-	_ = unix.Rmdir(c.path)
+	if err := unix.Rmdir(c.path); err == nil {
+		cgroups.Delete(c.path)
+	}
 	if c.held != nil {
 		_ = c.held.Close() // the folder is gone
 	}
+}
+
+// cgroups are those that this process has made and not removed, by path.
+var cgroups sync.Map
+
+// Cgroups are the paths of the cgroups that this process has made and not removed.
+func Cgroups() (paths []string) {
+	cgroups.Range(func(path, _ any) bool {
+		paths = append(paths, path.(string))
+		return true
+	})
+	slices.Sort(paths)
+	return paths
 }
 
 func moveThread(path string) error {

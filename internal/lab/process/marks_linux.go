@@ -29,12 +29,21 @@ func environmentOf(pid int) ([]byte, error) {
 
 // EndMarked ends what still runs in the shells of a lab, and what the commands of users have left, whose namespaces it would keep.
 func EndMarked(runDir string) error {
+	marked, err := Marked(runDir)
+	errs := []error{err}
+	for _, i := range marked {
+		errs = append(errs, i.End((*os.Process).Kill))
+	}
+	return errors.Join(errs...)
+}
+
+// Marked are the processes of this machine that run in the shells of a lab, or that the commands of users have started.
+func Marked(runDir string) (marked []Identity, err error) {
 	processes, err := filepath.Glob("/proc/[0-9]*/environ")
 	if err != nil {
-		return err
+		return nil, err
 	}
 	mark := []byte("\x00" + LabVariable + "=" + runDir + "\x00")
-	var errs []error
 	for _, path := range processes {
 		pid, err := strconv.Atoi(filepath.Base(filepath.Dir(path)))
 		if err != nil || pid == os.Getpid() {
@@ -48,7 +57,7 @@ func EndMarked(runDir string) error {
 		if err != nil || !bytes.Contains(append([]byte{0}, env...), mark) {
 			continue // it is somebody else's, or runs elsewhere
 		}
-		errs = append(errs, i.End((*os.Process).Kill))
+		marked = append(marked, i)
 	}
-	return errors.Join(errs...)
+	return marked, nil
 }

@@ -1,0 +1,6 @@
+//go:build !linux
+
+package network
+
+// Cgroups are none: nothing makes them here.
+func Cgroups() []string { return nil }

@@ -1,0 +1,43 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/lab/network"
+	"github.com/service-conformance/conformance/internal/lab/process"
+)
+
+var _ candidate.Accountable = (*Lab)(nil)
+
+// CloseAndAccount implements candidate.Accountable: it looks for programs that still run, files and cgroups. Network namespaces end with the last process in them.
+func (l *Lab) CloseAndAccount(ctx context.Context, _ string) (candidate.Residue, error) {
+	l.mu.Lock()
+	dir := l.Dir
+	l.mu.Unlock()
+	err := l.Close(ctx)
+	r := candidate.Residue{Looked: []string{"cgroups", "files", "processes"}}
+	for _, path := range network.Cgroups() {
+		r.Left = append(r.Left, "cgroup "+path)
+	}
+	if dir == nil { // nothing was started
+		return r, err
+	}
+	for _, p := range dir.Processes() {
+		if i := p.Identity(); i.Alive() {
+			r.Left = append(r.Left, fmt.Sprintf("process %d (%s)", i.PID, p.Name))
+		}
+	}
+	marked, looked := process.Marked(dir.Path)
+	for _, i := range marked {
+		r.Left = append(r.Left, fmt.Sprintf("process %d of a command", i.PID))
+	}
+	if _, err := os.Lstat(dir.Path); !errors.Is(err, fs.ErrNotExist) {
+		r.Left = append(r.Left, "folder "+dir.Path)
+	}
+	return r, errors.Join(err, looked)
+}
