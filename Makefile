@@ -81,6 +81,12 @@ PROXY_MODE ?= iptables
 lab-repeat: build
 	go run ./hack/labrepeat -n $(RUNS) $(BIN) run --tier lab --suite $(SUITES) --proxy-mode $(PROXY_MODE)
 
+## soak: repeat all suites on the lab RUNS times under STRESSES in turn, and compare the verdicts
+# Needs root for a small disk. It shows both evidences of a verdict that changes, and what each run left.
+STRESSES ?= none,processors,memory,worker,disk
+soak: build
+	go run ./hack/labrepeat -n $(RUNS) -stress $(STRESSES) $(BIN) run --tier lab --proxy-mode $(PROXY_MODE)
+
 ## selftest: run the checks that a fault can change, for every fault
 selftest: build
 	$(BIN) selftest --report-dir $(REPORT_DIR)/selftest

@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 import (
@@ -30,5 +32,48 @@ func TestOnlyDeviationsThatAreListedAsIntermittentMayDiffer(t *testing.T) {
 		if onlyIntermittent(verdicts) != c.may {
 			t.Errorf("%v: may differ is %v", verdicts, !c.may)
 		}
+	}
+}
+
+func TestOnlyDecidedVerdictsAreCompared(t *testing.T) {
+	for _, c := range []struct {
+		runs []check.Verdict
+		same bool
+	}{
+		{[]check.Verdict{check.Conformant, check.Unknown, check.Blocked}, true},
+		{[]check.Verdict{check.NonConformant, check.Unknown}, true},
+		{[]check.Verdict{check.Conformant, check.NonConformant}, false},
+		{[]check.Verdict{check.Conformant, check.Unknown, check.NonConformant}, false},
+		{[]check.Verdict{check.Conformant, check.NotJudged}, false},
+		{[]check.Verdict{check.Conformant, listedIntermittent, check.Unknown}, true},
+	} {
+		verdicts := map[check.Verdict][]int{}
+		for i, v := range c.runs {
+			verdicts[v] = append(verdicts[v], i)
+		}
+		if onlyUndecided(verdicts) != c.same {
+			t.Errorf("%v: the same where it was decided is %v", c.runs, !c.same)
+		}
+	}
+}
+
+func TestParseStat(t *testing.T) {
+	pid, parent, name, ok := parseStat("42 (a (b) c) S 7 42 42 0")
+	if pid != 42 || parent != 7 || name != "a (b) c" || !ok {
+		t.Errorf("%d %d %q %v", pid, parent, name, ok)
+	}
+	for _, text := range []string{"", "42", "42 (a", "42 (a) S", "x (a) S 7 1"} {
+		if _, _, _, ok := parseStat(text); ok {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func TestStressesAreNamed(t *testing.T) {
+	if chosen, err := parseStresses("disk,none"); err != nil || len(chosen) != 2 || chosen[0].name != "disk" {
+		t.Errorf("%v, error %v", chosen, err)
+	}
+	if _, err := parseStresses("disk,rain"); err == nil {
+		t.Error("rain is no stress")
 	}
 }
