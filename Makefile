@@ -98,7 +98,7 @@ selftest-complete: build
 
 ## verify: verify that catalogue, checks, faults and generated files agree
 verify: build
-	go vet ./...
+	go vet -tags lab ./... # the tests of real programs, too
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { echo "gofmt would change:"; gofmt -l $$(git ls-files '*.go'); exit 1; }
 	go test ./framework/spec
 	$(BIN) verify docs/specification.md docs/differential.md
