@@ -192,7 +192,13 @@ type Probe struct {
 	Timeout time.Duration `json:"timeout,omitempty"`
 	// Repeats is how often a datagram that is not answered is sent again within the timeout. What is lost of a connection is repeated by the kernel.
 	Repeats int `json:"repeats,omitempty"`
+	// Rate makes the socket of a named connection busy (with UDP). From the first shot with a rate on, so many empty datagrams a second go the same way as the
+	// shots, beside them and between calls, until the connection is closed. Nobody answers them. At most MaxRate.
+	Rate int `json:"rate,omitempty"`
 }
+
+// MaxRate bounds the datagrams a second of a busy socket.
+const MaxRate = 2000
 
 // MaxPayload bounds the content of a shot. A datagram has less room (MaxDatagram).
 const (

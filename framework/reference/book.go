@@ -45,6 +45,7 @@ type book struct {
 	payloadCarried    rule.Rule[func(c *carriage) bool]
 	outsideReached    rule.Rule[func(from *sender) bool]
 	wayOpen           rule.Rule[func(w *way) bool]
+	flowLookedAt      rule.Rule[func(f *flow, busy bool) bool]
 	rangesForNFTables rule.Rule[func(*apiserver.Server) []netip.Prefix]
 }
 
@@ -70,6 +71,7 @@ func newBook() *book {
 		payloadCarried:    payloadCarried,
 		outsideReached:    outsideReached,
 		wayOpen:           wayOpen,
+		flowLookedAt:      flowLookedAt,
 		rangesForNFTables: rangesForNFTables,
 	}
 }
@@ -96,6 +98,9 @@ var (
 
 	// The client hears from the address that it has sent to.
 	replyFromVIP = rule.New("packet-reply-from-virtual-ip", func() bool { return true }, spec.ProxyRedirectTransparent, spec.ProxyClusterIPReachable)
+
+	// However fast datagrams follow each other, one comes to be looked at anew. The flow is nil where nobody has answered it yet.
+	flowLookedAt = rule.New("packet-of-flow-looked-at-anew", func(*flow, bool) bool { return true }, spec.ProxyUDPFlowFollowsEndpoints)
 
 	rangesForNFTables = rule.New("proxy-nftables-all-ranges", (*apiserver.Server).ServiceRanges, spec.ProxyNftablesUnallocatedRangeAdded)
 )

@@ -20,6 +20,17 @@ var wayFaults = []wrong{
 	{fault.LocalHostBalancer, closed(func(w *way) bool { return w.local && w.byHost() && w.home() && w.kind == proxy.LoadBalancer })},
 	{fault.LocalPodExternalIP, closed(func(w *way) bool { return w.local && w.byPod() && w.kind == proxy.ExternalIP })},
 	{fault.LocalHostFar, closed(func(w *way) bool { return w.local && w.byHost() && !w.home() && w.outward() })},
+	{fault.PodFarBalancer, closed(func(w *way) bool {
+		return w.byPod() && w.kind == proxy.LoadBalancer && !w.local && w.to.host != w.from.entry
+	})},
+	{fault.FarExternalIP, closed(func(w *way) bool { return w.kind == proxy.ExternalIP && !w.local && w.to.host != w.entry })},
+	{fault.HostOwnNodePorts, closed(func(w *way) bool { return w.byHost() && w.kind == proxy.NodePort && w.entry == w.from.entry })},
+	{fault.HostHairpin, closed(func(w *way) bool { return w.byHost() && w.home() && w.to.HostNetwork })},
+	{fault.OutsideBackendBalancer, closed(func(w *way) bool { return w.to.Outside && w.kind == proxy.LoadBalancer })},
+	{fault.OutsideBackendNodePort, closed(func(w *way) bool { return w.to.Outside && w.byOutside() && w.kind == proxy.NodePort })},
+	{fault.PodNodePortAround, closed(func(w *way) bool {
+		return w.byPod() && w.kind == proxy.NodePort && w.entry != w.from.entry && w.to.host != w.entry && w.to.host != w.from.entry
+	})},
 	{fault.LocalPodNodePort, closed(func(w *way) bool { return w.local && w.byPod() && w.kind == proxy.NodePort && w.entry != w.from.entry })},
 }
 

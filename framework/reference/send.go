@@ -32,6 +32,8 @@ type flow struct {
 	node     *host
 	source   netip.AddrPort
 	broken   bool
+	busy     bool // datagrams go on beside the shots
+	nowhere  bool // busy, and left where nobody answers
 }
 
 // sender is where a client's packets come from.
@@ -140,7 +142,11 @@ func (d *dataPlane) shoot(p *candidate.Probe, from *sender) candidate.Outcome {
 		}
 	}
 	f, o := d.open(p, from, source)
+	if f == nil && lasting && p.Protocol == corev1.ProtocolUDP && !d.world.book.flowLookedAt.Do(nil, p.Rate > 0) {
+		f = &flow{nowhere: true}
+	}
 	if lasting && f != nil {
+		f.busy = p.Rate > 0
 		d.flows[key] = f
 	}
 	return o
@@ -148,6 +154,10 @@ func (d *dataPlane) shoot(p *candidate.Probe, from *sender) candidate.Outcome {
 
 // goOn sends a shot on a flow. A connection is bound to its backend for good; a flow of datagrams only as long as the proxy leaves it there.
 func (d *dataPlane) goOn(f *flow, p *candidate.Probe) (candidate.Outcome, bool) {
+	if f.nowhere {
+		return candidate.Outcome{Result: candidate.Dropped}, true
+	}
+	f.busy = f.busy || p.Rate > 0
 	alive := f.life == f.backend.life
 	if p.Protocol != corev1.ProtocolUDP {
 		if !alive || f.broken {
@@ -156,7 +166,7 @@ func (d *dataPlane) goOn(f *flow, p *candidate.Probe) (candidate.Outcome, bool) 
 		}
 		return d.carried(f, p), true
 	}
-	if f.decision.Answer == proxy.Forward && !f.node.KeepsFlow(f.decision, p.To.Addr().Is6()) {
+	if f.decision.Answer == proxy.Forward && !f.node.KeepsFlow(f.decision, p.To.Addr().Is6()) && d.world.book.flowLookedAt.Do(f, f.busy) {
 		return candidate.Outcome{}, false
 	}
 	if backend, exists := d.world.backendAt(f.at, p.Protocol); backend != f.backend {

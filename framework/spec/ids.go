@@ -600,6 +600,7 @@ const (
 	ProxyLoadBalancerIPModeProxy             ID = "proxy-loadbalancer-ip-mode-proxy"
 	ProxyLoadBalancerIPModeRouting           ID = "proxy-loadbalancer-ip-mode-routing"
 	ProxyLoadBalancerAddressShared           ID = "proxy-loadbalancer-address-shared"
+	ProxyLoadBalancerOtherFamily             ID = "proxy-loadbalancer-other-family"
 	ProxyLoadBalancerSourceRanges            ID = "proxy-loadbalancer-source-ranges"
 	ProxyLoadBalancerSourceRangesZero        ID = "proxy-loadbalancer-source-ranges-zero"
 	ProxyLoadBalancerSourceRangesUnsupported ID = "proxy-loadbalancer-source-ranges-unsupported"

@@ -70,6 +70,7 @@ type connection struct {
 	proved bool
 	budget int   // what may still be read of the answer
 	ended  error // what the socket said last
+	busy   bool  // its socket sends empty datagrams, too
 }
 
 func newConnection() *connection { return &connection{turn: make(chan struct{}, 1)} }
@@ -131,6 +132,8 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 		return fmt.Errorf("%d is no source port", probe.SourcePort)
 	case probe.Payload < 0 || probe.Payload > candidate.MaxPayload || probe.Protocol == corev1.ProtocolUDP && probe.Payload > candidate.MaxDatagram || probe.Payload > 0 && probe.Path != "":
 		return fmt.Errorf("no shot carries %d bytes of content by %s", probe.Payload, probe.Protocol)
+	case probe.Rate < 0 || probe.Rate > candidate.MaxRate || probe.Rate > 0 && (probe.Protocol != corev1.ProtocolUDP || probe.Connection == ""):
+		return fmt.Errorf("no shot has %d datagrams a second beside it by %s, on connection %q", probe.Rate, probe.Protocol, probe.Connection)
 	case probe.Path != "" && (probe.Protocol != corev1.ProtocolTCP || !strings.HasPrefix(probe.Path, "/")):
 		return fmt.Errorf("HTTP needs the protocol TCP and a path that begins with a slash, not %s and %q", probe.Protocol, probe.Path)
 	}
@@ -153,6 +156,10 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 	}
 	if probe.Connection == "" {
 		defer p.release(c)
+	}
+	if probe.Rate > 0 && !c.busy {
+		c.busy = true
+		go c.socket.keepBusy(time.Second / time.Duration(probe.Rate))
 	}
 	defer c.socket.use(ctx, probe.Timeout)()
 	err = c.exchange(probe, o)
@@ -181,7 +188,7 @@ func (p *Prober) forsake(c *connection) {
 	p.mu.Lock()
 	c.socket = nil
 	p.mu.Unlock()
-	c.owed, c.broken, c.ended = 0, nil, nil
+	c.owed, c.broken, c.ended, c.busy = 0, nil, nil, false
 }
 
 // connection returns the connection that the probe names, or a new one.

@@ -183,7 +183,7 @@ func (s *Server) answerDatagrams(c *net.UDPConn, port int) {
 		if errors.Is(err, net.ErrClosed) {
 			return
 		}
-		if err != nil {
+		if err != nil || n == 0 { // what keeps a flow busy
 			continue
 		}
 		// What cannot be sent is lost, as datagrams are.

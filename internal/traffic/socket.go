@@ -334,6 +334,17 @@ func (s *socket) forget() error {
 	})
 }
 
+// keepBusy sends an empty datagram each time the interval has passed, until the socket is closed. What comes of it is of no interest.
+func (s *socket) keepBusy(interval time.Duration) {
+	tick := time.NewTicker(interval)
+	defer tick.Stop()
+	for range tick.C {
+		if err := s.raw.Control(func(fd uintptr) { _, _ = unix.SendmsgN(int(fd), nil, nil, nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT) }); err != nil {
+			return
+		}
+	}
+}
+
 // Write sends all of b. With UDP that is one datagram.
 func (s *socket) Write(b []byte) (int, error) {
 	written := 0

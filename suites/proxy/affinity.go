@@ -124,6 +124,19 @@ var _ = ginkgo.Describe("session affinity", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
+	check.It(spec.ProxyAffinityClientIP, "holds again where a Service had no endpoints meanwhile", check.KeepsTimeline(),
+		func(ctx context.Context, net *check.Network) {
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))
+			svc, list := stickyService(ctx, net, "app", pods...)
+			cases := fromEach(crowd(net.Node(0)), onNode(net, 0, svc), corev1.ProtocolTCP)
+			settle(ctx, net, "the Service is created", cases, pods...)
+			list()
+			net.Expect(ctx, "its endpoints go", check.Case{From: check.Outside(net.Node(0)), To: onNode(net, 0, svc), Want: check.NotBy(pods...)})
+			list(pods...)
+			chosen := settle(ctx, net, "its endpoints come back", cases, pods...)
+			stay(ctx, net, "every client comes again", cases, chosen)
+		})
+
 	check.It(spec.ProxyAffinityClientIP, "keeps a client at one pod of each Service that it uses", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			one := net.Backends(ctx, "one", net.Node(0), net.Node(1), net.Node(2))

@@ -68,6 +68,21 @@ var _ = ginkgo.Describe("a dual-stack Service", func() {
 			net.Expect(ctx, "dual-stack Services are created", cases...)
 		})
 
+	check.It(spec.ProxyDualStackAddresses, "is served in the family whose endpoints come later, whichever that is", check.DualStack(),
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			callers := append(clients, check.Host(net.Node(2)))
+			for i, name := range []string{"one", "two"} {
+				svc := exposeSelectorless(ctx, net, name, inBothFamilies())
+				first, later := bothFamilies[i], bothFamilies[1-i]
+				net.CreateSlice(ctx, sliceOf(net, svc, first, pods[0]))
+				served := eachWay(atFamily(svc, first), exactlyBy(2, pods[0]), callers...)
+				net.Expect(ctx, "endpoints of "+string(first)+" come", append(served, once(eachWay(atFamily(svc, later), check.NotBy(pods...), callers...))...)...)
+				net.CreateSlice(ctx, sliceOf(net, svc, later, pods[1]))
+				net.Expect(ctx, "endpoints of "+string(later)+" come too", append(served, eachWay(atFamily(svc, later), exactlyBy(2, pods[1]), callers...)...)...)
+			}
+		})
+
 	check.It(spec.ProxyDualStackAddresses, "with a family first that the cluster has second is served on both", check.DualStack(),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))

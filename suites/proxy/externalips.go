@@ -35,8 +35,9 @@ var _ = ginkgo.Describe("an external IP", func() {
 			silent := func(a netip.Addr, port uint16) []check.Case {
 				return once(eachWay(netip.AddrPortFrom(a, port), check.NotBy(pods...), callers...))
 			}
+			other := net.Expose(ctx, exposed("other", selecting("app"), onNodePorts()))
 			net.Expect(ctx, "the Service is created", slices.Concat(
-				served(one), silent(one, exposedPort+1), silent(one, check.BackendPort), silent(two, exposedPort))...)
+				served(one), silent(one, exposedPort+1), silent(one, check.BackendPort), silent(one, uint16(other.Spec.Ports[0].NodePort)), silent(two, exposedPort))...)
 			net.Change(ctx, svc.Name, `{"spec":{"externalIPs":["`+two.String()+`"]}}`)
 			net.Expect(ctx, "the external IP is replaced", append(served(two), silent(one, exposedPort)...)...)
 			net.Change(ctx, svc.Name, `{"spec":{"externalIPs":null}}`)

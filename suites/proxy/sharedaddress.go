@@ -74,15 +74,67 @@ var _ = ginkgo.Describe("two Services on different ports of one load-balancer ad
 		})
 })
 
+var _ = ginkgo.Describe("two Services on one port number of one load-balancer address", func() {
+	check.It(spec.ProxyLoadBalancerAddressShared, "are served if their protocols differ, and outlive each other", check.Claiming(spec.FeatureUDP),
+		func(ctx context.Context, net *check.Network) {
+			one, clients := backendsAndClients(ctx, net, "one", net.Node(0), net.Node(1))
+			two := net.Backends(ctx, "two", net.Node(0), net.Node(1))
+			shared := net.ExternalAddress()
+			first := net.Expose(ctx, check.Service("one", balanced(), check.WithPorts(check.Port("tcp", corev1.ProtocolTCP, exposedPort, check.BackendPort))))
+			second := net.Expose(ctx, check.Service("two", balanced(), check.WithPorts(check.Port("udp", corev1.ProtocolUDP, exposedPort, check.BackendPort))))
+			announce(ctx, net, first, shared)
+			announce(ctx, net, second, shared)
+			at := func(protocol corev1.Protocol, want check.Want) []check.Case {
+				return fromEachOf(append(outsiders(net), clients[2]), exposedAt(shared), protocol, want)
+			}
+			net.Expect(ctx, "they get the address", append(at(corev1.ProtocolTCP, check.AnsweredByEach(one...)), at(corev1.ProtocolUDP, check.AnsweredByEach(two...))...)...)
+			net.Unexpose(ctx, first.Name)
+			net.Expect(ctx, "the one with TCP is deleted", append(
+				at(corev1.ProtocolUDP, check.AnsweredByEach(two...)), once(at(corev1.ProtocolTCP, check.NotBy(slices.Concat(one, two)...)))...)...)
+		})
+})
+
+// fromEachOf sends from each of the clients to one destination, with one demand.
+func fromEachOf(clients []candidate.Client, to netip.AddrPort, protocol corev1.Protocol, want check.Want) []check.Case {
+	cases := fromEach(clients, to, protocol)
+	for i := range cases {
+		cases[i].Want = want
+	}
+	return cases
+}
+
+// otherFamilyThan is an address for documentation, of the family that the other address is not of. Nobody sends there.
+func otherFamilyThan(a netip.Addr) netip.Addr {
+	if a.Is6() {
+		return netip.MustParseAddr("198.51.100.77")
+	}
+	return netip.MustParseAddr("2001:db8:7::1")
+}
+
+var _ = ginkgo.Describe("an ingress address of another family", func() {
+	check.It(spec.ProxyLoadBalancerOtherFamily, "leaves the Service and others to their own addresses, and nodes to follow changes",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			ingress := net.ExternalAddress()
+			svc := net.Expose(ctx, exposed("app", balanced()))
+			announce(ctx, net, svc, otherFamilyThan(ingress), ingress)
+			served := func(svc *corev1.Service) []check.Case {
+				return toClusterIP(svc, check.AnsweredByEach(pods...), append(clients, check.Host(net.Node(2)))...)
+			}
+			net.Expect(ctx, "the Service gets an ingress address of another family", append(served(svc), eachWay(exposedAt(ingress), check.AnsweredByEach(pods...), outsiders(net)...)...)...)
+			later := net.Expose(ctx, exposed("later", selecting("app")))
+			net.Expect(ctx, "another Service is created", served(later)...)
+			announce(ctx, net, svc, otherFamilyThan(ingress))
+			net.Expect(ctx, "no other ingress address is left", append(served(svc), once(eachWay(exposedAt(ingress), check.NotBy(pods...), outsiders(net)...))...)...)
+		})
+})
+
 var _ = ginkgo.Describe("an external IP of another family", func() {
 	check.It(spec.ProxyExternalIPOtherFamily, "leaves the Service and others to their own addresses",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			external := net.ExternalAddress()
-			other := netip.MustParseAddr("2001:db8:7::1") // for documentation: nobody sends there
-			if external.Is6() {
-				other = netip.MustParseAddr("198.51.100.77")
-			}
+			other := otherFamilyThan(external)
 			svc := net.Expose(ctx, exposed("app", onNodePorts(), onExternalIPs(other, external)))
 			paths := func(svc *corev1.Service) []check.Case {
 				return slices.Concat(

@@ -25,12 +25,21 @@ func flows(cases []check.Case) []check.Case {
 	return steady
 }
 
+// neverPausing are flows that go on between the shots too, so fast that a proxy which forgets a flow before it has changed its rules meets it again at once.
+func neverPausing(flows []check.Case) []check.Case {
+	busy := slices.Clone(flows)
+	for i := range busy {
+		busy[i].Rate = 1000
+	}
+	return busy
+}
+
 // beginFlows waits until fresh sockets are served, and then begins the flows: a proxy that works at sockets decides once where a socket sends to.
 func beginFlows(ctx context.Context, net *check.Network, what string, steady []check.Case) {
 	ginkgo.GinkgoHelper()
 	fresh := slices.Clone(steady)
 	for i := range fresh {
-		fresh[i].Connection = ""
+		fresh[i].Connection, fresh[i].Rate = "", 0
 	}
 	net.Expect(ctx, what, fresh...)
 	net.Expect(ctx, "flows begin", steady...)
@@ -134,6 +143,32 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
 			net.Expect(ctx, "the proxy is started", append(
 				flows(toClusterIP(late, check.AnsweredBy(pods[0]), callers...)), flows(toClusterIP(svc, check.AnsweredBy(pods[1]), callers...))...)...)
+		})
+
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that sends a thousand datagrams a second from one port is served when an endpoint comes, and moves to the next one", check.KeepsTimeline(),
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.UDPFlows, "follow")
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			svc, addresses := exposeOutside(ctx, net, "app", withoutSelector())
+			callers := append(clients, check.Host(net.Node(0)))
+			busy := func(want check.Want) []check.Case {
+				return neverPausing(flows(append(toClusterIP(svc, want, callers...), toOutside(addresses, want, outsiders(net)[:1]...)...)))
+			}
+			atNodePort := func(want check.Want) []check.Case { // that it leaves its backend with the last endpoint is a check of its own
+				return append(busy(want), neverPausing(flows([]check.Case{{From: arriving(net, 0), To: onNodePort(net, 0, svc, 1), Protocol: corev1.ProtocolUDP, Want: want}}))...)
+			}
+			net.Expect(ctx, "a Service without endpoints is created", append(once(atNodePort(check.NotBy(pods...))), caughtUp(ctx, net, pods[0], clients...)...)...)
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
+			net.Expect(ctx, "its first endpoint comes", atNodePort(check.AnsweredBy(pods[0]))...)
+			slice.Endpoints = net.Slice(svc, pods[1]).Endpoints
+			slice = net.UpdateSlice(ctx, slice) // the other goes on answering
+			net.Expect(ctx, "another endpoint takes its place", atNodePort(check.AnsweredBy(pods[1]))...)
+			slice.Endpoints = nil
+			slice = net.UpdateSlice(ctx, slice)
+			net.Expect(ctx, "its only endpoint goes", once(busy(check.NotBy(pods...)))...)
+			slice.Endpoints = net.Slice(svc, pods[0]).Endpoints
+			net.UpdateSlice(ctx, slice)
+			net.Expect(ctx, "an endpoint comes back", atNodePort(check.AnsweredBy(pods[0]))...)
 		})
 
 	check.It(spec.ProxyUDPFlowEndsWithService, "ends with its Service", check.KeepsTimeline(), check.Long(),

@@ -18,6 +18,16 @@ var (
 		spec.ProxyUDPFlowEndsWithService)
 	UDPFlowStale = New("stale-udp-flow", "A UDP flow goes on to an endpoint that is gone.",
 		spec.ProxyUDPFlowFollowsEndpoints, spec.ProxyUDPFlowEndsWithService)
+	UDPFlowOutlivesLast = New("udp-flow-outlives-last-endpoint", "A UDP flow goes on to an endpoint that is gone while the Service has no other.",
+		spec.ProxyUDPFlowFollowsEndpoints)
+	UDPFlowStaleOutside = New("stale-udp-flow-outside", "A UDP flow through a node port or an external address goes on to an endpoint that is gone.",
+		spec.ProxyUDPFlowFollowsEndpoints)
+	UDPFlowBegunEarlyLost = New("udp-flow-begun-early-lost", "A UDP flow that began while the Service had no endpoint is not served when one comes.",
+		spec.ProxyUDPFlowFollowsEndpoints)
+	BusyFlowStale = New("busy-udp-flow-stale", "A UDP flow goes on to an endpoint that is gone if it never pauses.",
+		spec.ProxyUDPFlowFollowsEndpoints)
+	BusyFlowLost = New("busy-udp-flow-lost", "A UDP flow that never pauses is not served if it began before there was an endpoint.",
+		spec.ProxyUDPFlowFollowsEndpoints)
 	FirstPortOnly = New("first-port-only", "Only the first port of a Service is served.",
 		spec.ProxyPortsIndependent)
 	TrafficToFirstTarget = New("target-port-of-first-port", "Every port leads to the target of the first one.",

@@ -28,4 +28,18 @@ var (
 		spec.ProxyExternalLocalFromCluster)
 	LocalPodNodePort = New("local-pod-node-port", "Under externalTrafficPolicy Local pods reach nothing by the node port of another node.",
 		spec.ProxyEveryWayLocal)
+	PodFarBalancer = New("pod-far-balancer", "Pods reach only endpoints on their own node by a load-balancer address.",
+		spec.ProxyLoadBalancerFromCluster)
+	FarExternalIP = New("far-external-ip", "An external IP leads to endpoints of the node alone that the packet enters.",
+		spec.ProxyExternalIPReachable)
+	HostOwnNodePorts = New("host-own-node-ports", "A node does not reach node ports at its own address.",
+		spec.ProxyNodePortReachable)
+	HostHairpin = New("host-hairpin", "A node does not reach an endpoint in its own network through a Service.",
+		spec.ProxyEveryWay)
+	OutsideBackendBalancer = New("outside-backend-balancer", "Load-balancer addresses do not lead to endpoints outside of the cluster.",
+		spec.ProxyEveryWay)
+	OutsideBackendNodePort = New("outside-backend-node-port", "Node ports do not lead clients outside to endpoints outside of the cluster.",
+		spec.ProxyEveryWay)
+	PodNodePortAround = New("pod-node-port-around", "A pod does not reach an endpoint on a third node by the node port of another one.",
+		spec.ProxyNodePortReachable)
 )

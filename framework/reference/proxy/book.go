@@ -121,7 +121,7 @@ type book struct {
 	clusterMasquerades   rule.Rule[asking]
 	localMasquerades     rule.Rule[asking]
 	hairpinAnswered      rule.Rule[func(n *Node, d Decision) bool]
-	flowKept             rule.Rule[func(es []*Endpoint, to netip.AddrPort) bool]
+	flowKept             rule.Rule[func(d Decision, es []*Endpoint) bool]
 	flowOutlives         rule.Rule[func() bool]
 
 	// How the proxy starts, and when it programs what.

@@ -265,7 +265,7 @@ func (n *Node) KeepsFlow(d Decision, ipv6 bool) bool {
 	for _, s := range n.programmed.services {
 		for _, sp := range s.ports {
 			if sp.flow() == d.Service {
-				return n.flowKept.Do(sp.endpoints(ipv6), d.To)
+				return n.flowKept.Do(d, sp.endpoints(ipv6))
 			}
 		}
 	}
@@ -275,8 +275,8 @@ func (n *Node) KeepsFlow(d Decision, ipv6 bool) bool {
 // Rules for flows of datagrams.
 var (
 	// A flow goes on as long as the Service has its endpoint and that serves.
-	flowKept = rule.New("proxy-udp-flow-with-endpoint", func(es []*Endpoint, to netip.AddrPort) bool {
-		i := indexOf(es, to)
+	flowKept = rule.New("proxy-udp-flow-with-endpoint", func(d Decision, es []*Endpoint) bool {
+		i := indexOf(es, d.To)
 		return i >= 0 && es[i].Serving
 	}, spec.ProxyUDPFlowFollowsEndpoints)
 

@@ -20,7 +20,7 @@ type wrong fault.Edit[book]
 var wrongs = slices.Concat(
 	serviceFaults, announceFaults, healthPortFaults, endpointFaults,
 	decideFaults, nodePortFaults, policyFaults, selectFaults, hintFaults, affinityFaults, scheduleFaults, seenFaults, flowFaults,
-	startFaults, syncFaults, healthCheckFaults, healthFaults,
+	rememberedFaults, startFaults, syncFaults, healthCheckFaults, healthFaults,
 )
 
 // bug is a rule that a fault adds. It follows no requirement.

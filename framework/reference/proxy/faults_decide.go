@@ -184,11 +184,22 @@ var seenFaults = []wrong{
 	{fault.HairpinWithoutNodeLost, func(b *book) { b.hairpinAnswered.Replace(func(n *Node, d Decision) bool { return d.On == n.Name }) }},
 }
 
+// flowKeptToo is a fault: some flows go on although they should not.
+func flowKeptToo(some func(Decision, []*Endpoint) bool) func(*book) {
+	return func(b *book) {
+		b.flowKept.Wrap(func(right func(Decision, []*Endpoint) bool) func(Decision, []*Endpoint) bool {
+			return func(d Decision, es []*Endpoint) bool { return some(d, es) || right(d, es) }
+		})
+	}
+}
+
 // What can be wrong with flows of datagrams.
 var flowFaults = []wrong{
 	{fault.UDPFlowStale, func(b *book) {
-		b.flowKept.Replace(func([]*Endpoint, netip.AddrPort) bool { return true })
+		b.flowKept.Replace(func(Decision, []*Endpoint) bool { return true })
 		b.flowOutlives.Replace(func() bool { return true })
 	}},
+	{fault.UDPFlowOutlivesLast, flowKeptToo(func(_ Decision, es []*Endpoint) bool { return len(es) == 0 })},
+	{fault.UDPFlowStaleOutside, flowKeptToo(func(d Decision, _ []*Endpoint) bool { return d.Kind != ClusterIP })},
 	{fault.UDPFlowOutlivesService, func(b *book) { b.flowOutlives.Replace(func() bool { return true }) }},
 }

@@ -176,7 +176,7 @@ var (
 			}
 		}
 	}, spec.ProxyLoadBalancerReachable, spec.ProxyLoadBalancerFromCluster, spec.ProxyLoadBalancerWithoutNodePorts, spec.ProxyLoadBalancerMixedProtocols,
-		spec.ProxyLoadBalancerAddressShared)
+		spec.ProxyLoadBalancerAddressShared, spec.ProxyLoadBalancerOtherFamily)
 
 	// The node takes traffic for a load-balancer address itself with ipMode VIP, which is the default (KEP-1860).
 	captured = rule.New("proxy-ip-mode", func(in *corev1.LoadBalancerIngress) bool {

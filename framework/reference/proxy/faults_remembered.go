@@ -1,0 +1,235 @@
+package proxy
+
+import (
+	"net/netip"
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
+)
+
+// What can be wrong where a proxy goes by what was before, or by what other Services have.
+var rememberedFaults = []wrong{
+	{fault.AffinityLostWithEndpoints, func(b *book) {
+		lost := noting(b, func(was, now *service) bool { return was != nil && was.hasEndpoints() && !now.hasEndpoints() })
+		noAffinity(func(d *destination) bool { return lost[d.port.service.UID] })(b)
+	}},
+	{fault.AffinityChangeUnserves, func(b *book) {
+		changed := noting(b, func(was, now *service) bool {
+			return was != nil && was.Spec.SessionAffinity != now.Spec.SessionAffinity
+		})
+		ignore(func(_ *connection, d *destination) bool { return changed[d.port.service.UID] })(b)
+	}},
+	{fault.NodePortOfNewOnly, func(b *book) {
+		without := noting(b, func(was, now *service) bool { return was == nil && now.Spec.Type == corev1.ServiceTypeClusterIP })
+		announceIf(nodePortServed, func(sp *servicePort) bool { return !without[sp.service.UID] })(b)
+	}},
+	{fault.PortAddedLaterUnserved, func(b *book) {
+		first := map[types.UID][]*servicePort{}
+		noting(b, func(was, now *service) bool {
+			if was == nil {
+				first[now.UID] = now.ports
+			}
+			return false
+		})
+		ignore(func(_ *connection, d *destination) bool {
+			return !slices.ContainsFunc(first[d.port.service.UID], func(sp *servicePort) bool {
+				return sp.port.Port == d.port.port.Port && sp.port.Protocol == d.port.port.Protocol
+			})
+		})(b)
+	}},
+	{fault.RemovedPortServed, remembering(func(b *book, earlier func() *Objects) {
+		afterIndexing(b, func(o *Objects) {
+			for t, ds := range earlier().byTarget {
+				if now := o.findService(ds[0].port.service.UID); now != nil && len(o.byTarget[t]) == 0 && ds[0].kind == ClusterIP && len(now.ports) > 0 && now.Spec.ClusterIP == t.address.String() {
+					o.byTarget[t] = ds
+				}
+			}
+		})
+	})},
+	{fault.LaterFamilyUnserved, func(b *book) {
+		four, six := map[types.UID]bool{}, map[types.UID]bool{}
+		afterIndexing(b, func(o *Objects) {
+			for _, s := range o.services {
+				for _, sp := range s.ports {
+					if !four[s.UID] && !six[s.UID] {
+						four[s.UID], six[s.UID] = len(sp.v4) > 0, len(sp.v6) > 0
+					}
+					if !four[s.UID] {
+						sp.v4 = nil
+					}
+					if !six[s.UID] {
+						sp.v6 = nil
+					}
+				}
+			}
+		})
+	}},
+	{fault.SourceRangesChangeRefuses, func(b *book) {
+		changed := noting(b, func(was, now *service) bool {
+			return was != nil && !reflect.DeepEqual(was.Spec.LoadBalancerSourceRanges, now.Spec.LoadBalancerSourceRanges)
+		})
+		refuse(b, func(c *connection) bool { return c.dest.kind == LoadBalancer && changed[c.dest.port.service.UID] })
+	}},
+	{fault.SourceRangesOfOthers, func(b *book) {
+		refuse(b, func(c *connection) bool {
+			return c.dest.kind == LoadBalancer && len(c.serviceSpec().LoadBalancerSourceRanges) == 0 &&
+				slices.ContainsFunc(c.programmed.services, func(s *service) bool { return len(s.Spec.LoadBalancerSourceRanges) > 0 })
+		})
+	}},
+	{fault.OtherFamilyIngressBlocks, remembering(func(b *book, earlier func() *Objects) {
+		afterIndexing(b, func(o *Objects) {
+			if slices.ContainsFunc(o.services, ingressOfOtherFamily) {
+				o.services, o.byTarget, o.virtualIPs, o.healths = earlier().services, earlier().byTarget, earlier().virtualIPs, earlier().healths
+			}
+		})
+	})},
+	{fault.HeadlessTwinUnserves, func(b *book) {
+		b.indexed.Wrap(func(right indexing) indexing {
+			return func(o *Objects, services []*corev1.Service, of []*discoveryv1.EndpointSlice) {
+				right(o, services, of)
+				for _, headless := range services {
+					if headless.Spec.ClusterIP != corev1.ClusterIPNone || len(headless.Spec.Selector) == 0 {
+						continue
+					}
+					for t, ds := range o.byTarget {
+						if s := ds[0].port.service; s.Namespace == headless.Namespace && reflect.DeepEqual(s.Spec.Selector, headless.Spec.Selector) {
+							delete(o.byTarget, t)
+						}
+					}
+				}
+			}
+		})
+	}},
+	{fault.SharedIngressOneProtocol, func(b *book) {
+		afterIndexing(b, func(o *Objects) {
+			for t, ds := range o.byTarget {
+				other := t
+				other.protocol = corev1.ProtocolTCP
+				if others := o.byTarget[other]; t.protocol == corev1.ProtocolUDP && ds[0].kind == LoadBalancer && len(others) > 0 && others[0].port.service != ds[0].port.service {
+					delete(o.byTarget, t)
+				}
+			}
+		})
+	}},
+	{fault.NodePortsOnOthersAddresses, func(b *book) {
+		b.claims.Wrap(func(right claiming) claiming {
+			return func(c *connection, t target) *destination {
+				if d := right(c, t); d != nil {
+					return d
+				}
+				everyAddress := t
+				everyAddress.address = netip.Addr{}
+				for u, ds := range c.programmed.byTarget {
+					if u.address == t.address && (ds[0].kind == ExternalIP || ds[0].kind == LoadBalancer) {
+						if nodePorts := c.programmed.byTarget[everyAddress]; len(nodePorts) > 0 {
+							return nodePorts[0]
+						}
+					}
+				}
+				return nil
+			}
+		})
+	}},
+	{fault.ExternalIPFirstPort, func(b *book) {
+		b.claims.Wrap(func(right claiming) claiming {
+			return func(c *connection, t target) *destination {
+				d := right(c, t)
+				if d != nil && d.kind == ExternalIP {
+					return &destination{kind: d.kind, port: d.port.service.ports[0]}
+				}
+				return d
+			}
+		})
+	}},
+	{fault.AffinityOutsideUnserved, func(b *book) {
+		for _, r := range []rule.Rule[announcing]{externalIPServed, loadBalancerServed, nodePortServed} {
+			announceIf(r, func(sp *servicePort) bool { return sp.service.Spec.SessionAffinity != corev1.ServiceAffinityClientIP })(b)
+		}
+	}},
+	{fault.NodePortsFirstAddress, nodePortsIf(func(n *Node, a netip.Addr, right bool) bool {
+		first := slices.IndexFunc(n.Addresses, func(b netip.Addr) bool { return b.Is4() == a.Is4() })
+		return right && (a.IsLoopback() || first >= 0 && n.Addresses[first] == a)
+	})},
+	{fault.NoEndpointsHostRefused, unanswered(func(c *connection) bool { return !c.Host })},
+	{fault.NoEndpointsNodePortHangs, unanswered(func(c *connection) bool { return c.dest.kind == NodePort })},
+}
+
+// hasEndpoints reports whether any port of the Service has some.
+func (s *service) hasEndpoints() bool {
+	return slices.ContainsFunc(s.ports, func(sp *servicePort) bool { return len(sp.v4)+len(sp.v6) > 0 })
+}
+
+// findService returns a Service of this moment; nil if it is gone.
+func (o *Objects) findService(uid types.UID) *service {
+	if i := slices.IndexFunc(o.services, func(s *service) bool { return s.UID == uid }); i >= 0 {
+		return o.services[i]
+	}
+	return nil
+}
+
+// ingressOfOtherFamily reports whether the status of a Service has an address of a family that the Service has not.
+func ingressOfOtherFamily(s *service) bool {
+	for _, in := range s.Status.LoadBalancer.Ingress {
+		a, err := netip.ParseAddr(in.IP)
+		family := corev1.IPv4Protocol
+		if a.Is6() {
+			family = corev1.IPv6Protocol
+		}
+		if err == nil && !slices.Contains(s.Spec.IPFamilies, family) {
+			return true
+		}
+	}
+	return false
+}
+
+// afterIndexing changes what was indexed.
+func afterIndexing(b *book, change func(*Objects)) {
+	b.indexed.Wrap(func(right indexing) indexing {
+		return func(o *Objects, services []*corev1.Service, of []*discoveryv1.EndpointSlice) {
+			right(o, services, of)
+			change(o)
+		}
+	})
+}
+
+// noting collects the Services of which something was true at a moment; was is nil when the Service is new.
+func noting(b *book, some func(was, now *service) bool) map[types.UID]bool {
+	noted, last := map[types.UID]bool{}, &Objects{}
+	afterIndexing(b, func(o *Objects) {
+		for _, now := range o.services {
+			if some(last.findService(now.UID), now) {
+				noted[now.UID] = true
+			}
+		}
+		last = o
+	})
+	return noted
+}
+
+// refuse is a fault: some connections are dropped.
+func refuse(b *book, some func(*connection) bool) {
+	b.admits = append(b.admits, bug(func(c *connection) bool { return !some(c) }))
+}
+
+// unanswered is a fault: some clients of a Service without endpoints hear nothing.
+func unanswered(some func(*connection) bool) func(*book) {
+	return func(b *book) {
+		for _, r := range []*rule.Rule[governing]{&b.clusterPolicy, &b.localPolicy} {
+			r.Wrap(func(right governing) governing {
+				return func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
+					among, none := right(c, all)
+					if none == Refuse && some(c) {
+						none = Drop
+					}
+					return among, none
+				}
+			})
+		}
+	}
+}
