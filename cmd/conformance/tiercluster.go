@@ -112,6 +112,14 @@ func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
 		} else {
 			fmt.Fprintf(r.out, "no API servers for checks alone: %v\n", err)
 		}
+		if t.disposable {
+			proxies, err := kindcluster.OpenProxies(ctx, t.ofKind)
+			if err == nil {
+				o.Proxies = proxies
+			} else {
+				fmt.Fprintf(r.out, "no proxy can be stopped: %v\n", err)
+			}
+		}
 	}
 	c, err := cluster.Open(ctx, o)
 	if err != nil {

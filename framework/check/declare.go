@@ -41,17 +41,19 @@ type Declaration struct {
 
 	Traffic bool `json:"traffic,omitempty"` // it sends traffic, and so needs a data plane
 
-	alone      bool
-	long       bool
-	needs      []spec.Capability
-	claiming   []string
-	aside      []spec.ID // of the requirements, those that Aside has bound
-	versions   []string
-	exclusive  bool
-	dualStack  bool
-	fixedRange bool
-	nodePorts  string
-	timeline   bool
+	alone bool
+
+	aloneUnless spec.Capability
+	long        bool
+	needs       []spec.Capability
+	claiming    []string
+	aside       []spec.ID // of the requirements, those that Aside has bound
+	versions    []string
+	exclusive   bool
+	dualStack   bool
+	fixedRange  bool
+	nodePorts   string
+	timeline    bool
 }
 
 // Alike is the same text for checks that cost about as much: time on the nodes, a control plane of their own, or little.
@@ -138,6 +140,9 @@ func Slow() Option { return func(d *Declaration) { d.Slow = true } }
 // Alone runs the check while no other one runs. A busy machine cannot tell a second of waiting from a second of work.
 // Such checks come last; let them be short.
 func Alone() Option { return func(d *Declaration) { d.alone = true } }
+
+// AloneUnless is Alone where the candidate does not offer the capability: there the check does to what all share what it would do to something of its own.
+func AloneUnless(c spec.Capability) Option { return func(d *Declaration) { d.aloneUnless = c } }
 
 // Long lets the check begin before others, with those that stand in the same container. It waits for seconds that
 // others can use, and would delay the end of the run.
@@ -246,7 +251,7 @@ func (d Declaration) declare(turn int, body any, declared *Declaration) {
 	for _, cidr := range cidrs {
 		full := DisplayName(d.Name, cidr)
 		decorators := []any{labels, ginkgo.NodeTimeout(leaseTimeout + d.Timeout)}
-		if d.alone || d.hasShared(cidr) {
+		if d.alone || d.hasShared(cidr) || d.aloneHere() {
 			decorators = append(decorators, ginkgo.Serial)
 		}
 		switch {
@@ -295,6 +300,15 @@ func (d *Declaration) hasShared(cidr string) bool {
 	}
 	what := setup.Candidate.Describe()
 	return what.Shared.Meant(cidr, d.nodePorts)
+}
+
+// aloneHere reports whether the check has nothing of its own to work on (AloneUnless).
+func (d *Declaration) aloneHere() bool {
+	if d.aloneUnless == "" || setup.Candidate == nil {
+		return false
+	}
+	what := setup.Candidate.Describe()
+	return !what.Has(d.aloneUnless)
 }
 
 // module is the path of the module that this package is of, with a slash.

@@ -36,6 +36,7 @@ var byCapability = map[spec.Capability]string{
 	spec.EndpointControllers:   "a cluster with its controllers",
 	spec.DataPlane:             "a cluster with nodes, and --agent-image",
 	spec.ProxyConfiguration:    ByLab,
+	spec.ProxyStops:            "--tier kind",
 	spec.ProxyMetrics:          "a proxy whose metrics can be read",
 	spec.NarrowLinks:           ByLab,
 	spec.PodObjects:            ByLab,

@@ -65,6 +65,7 @@ type dataPlane struct {
 	addresses []netip.Addr
 	namespace string // that was lent; empty if none was
 	pods      candidate.LeasedPods[*pod]
+	stopped   stoppedProxies
 }
 
 var _ candidate.DataPlane = (*dataPlane)(nil)
@@ -211,6 +212,7 @@ func conditions(ready, serving, terminating *bool) string {
 // Release implements candidate.ControlPlane: it removes the pods of the lease, and takes back those that were lent.
 func (d *dataPlane) Release() {
 	defer d.controlPlane.Release()
+	d.startStopped()
 	pods, lent := d.pods.Release()
 	ctx, cancel := context.WithTimeout(context.Background(), candidate.InsistTimeout)
 	defer cancel()

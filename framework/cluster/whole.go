@@ -33,6 +33,9 @@ func (c *Cluster) describeOwn() {
 		}
 		c.description.Shared = &candidate.SharedRanges{ServiceCIDRs: spec.ServiceCIDRs(c.cidrs).String(), NodePorts: c.nodePorts.String()}
 	}
+	if c.options.Proxies != nil {
+		add(spec.ProxyStops)
+	}
 	if c.options.Servers != nil {
 		add(c.options.Servers.Capabilities()...)
 		c.description.Components["API servers of checks"] = "of the cluster's image and flags, but for ranges and port"

@@ -59,6 +59,7 @@ const (
 	EndpointControllers   Capability = "endpoint-controllers" // something turns selectors into EndpointSlices
 	DataPlane             Capability = "data-plane"           // nodes, backends and clients between which traffic can be sent
 	ProxyConfiguration    Capability = "proxy-configuration"  // the service proxy can be configured and restarted
+	ProxyStops            Capability = "proxy-stops"          // the service proxy of a node that checks share can be stopped for a while
 	ProxyMetrics          Capability = "proxy-metrics"
 	KubeProxy             Capability = "kube-proxy"    // the service proxy is kube-proxy
 	IPTablesMode          Capability = "iptables-mode" // kube-proxy runs in iptables mode
@@ -78,7 +79,7 @@ const (
 var Capabilities = []Capability{
 	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, ServiceCIDRController, RestartControlPlane,
 	SeveralAPIServers,
-	EndpointControllers, DataPlane, ProxyConfiguration, ProxyMetrics,
+	EndpointControllers, DataPlane, ProxyConfiguration, ProxyStops, ProxyMetrics,
 	KubeProxy, IPTablesMode, NFTablesMode, IPVS, VirtualClock, SCTP, LoadBalancer, NarrowLinks, PodObjects, OutsideBackends, ClusterDNS, Kubelet,
 }
 

@@ -14,9 +14,8 @@ import (
 )
 
 // gap judges what a node has followed after a gap, which leave begins and come ends. Throughout it serves what it had.
-func gap(ctx context.Context, net *check.Network, what string, leave, come func(node string)) {
+func gap(ctx context.Context, net *check.Network, node candidate.Node, what string, leave, come func(node string)) {
 	ginkgo.GinkgoHelper()
-	node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 	pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
 	inside := []candidate.Client{client, check.Host(node.Name)}
 	// Five slices of one endpoint each: a proxy that reads only some of them, or takes what it reads last for all, shows.
@@ -52,9 +51,13 @@ func gap(ctx context.Context, net *check.Network, what string, leave, come func(
 }
 
 var _ = ginkgo.Describe("a proxy that did not run for a while", func() {
-	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile", check.KeepsTimeline(), check.Long(),
+	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.ProxyConfiguration),
 		func(ctx context.Context, net *check.Network) {
-			gap(ctx, net, "the proxy is started",
+			node := net.Nodes()[2]
+			if net.Has(spec.ProxyConfiguration) || !net.Has(spec.ProxyStops) {
+				node = net.AddNode(ctx, candidate.ProxyConfiguration{})
+			}
+			gap(ctx, net, node, "the proxy is started",
 				func(node string) { check.Must(net.OwnNodes().StopProxy(ctx, node)) },
 				func(node string) {
 					check.Must(net.OwnNodes().StartProxy(ctx, node, candidate.ProxyConfiguration{}))
@@ -63,9 +66,9 @@ var _ = ginkgo.Describe("a proxy that did not run for a while", func() {
 })
 
 var _ = ginkgo.Describe("a proxy that was cut off from the API server", func() {
-	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile, and what comes then", check.KeepsTimeline(), check.Long(),
+	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile, and what comes then", check.Needs(spec.ProxyConfiguration), check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
-			gap(ctx, net, "the connection is back",
+			gap(ctx, net, net.AddNode(ctx, candidate.ProxyConfiguration{}), "the connection is back",
 				func(node string) { check.Must(net.OwnNodes().Interfere(ctx, node, candidate.Disconnect)) },
 				func(node string) { check.Must(net.OwnNodes().Interfere(ctx, node, candidate.Reconnect)) })
 		})

@@ -1,0 +1,84 @@
+package cluster
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+)
+
+// Proxies stop and start the service proxies of a cluster's nodes.
+type Proxies interface {
+	// Stop keeps the proxy of a node from running. It may be called for a proxy that is stopped.
+	Stop(ctx context.Context, node string) error
+	// Start starts it anew.
+	Start(ctx context.Context, node string) error
+}
+
+// stoppedProxies are the nodes whose proxies a lease has stopped.
+type stoppedProxies struct {
+	mu    sync.Mutex
+	nodes []string
+}
+
+var _ candidate.NodeOwner = (*dataPlane)(nil)
+
+// AddNode implements candidate.NodeOwner: a cluster has the nodes that it has.
+func (*dataPlane) AddNode(context.Context, candidate.Node, candidate.ProxyConfiguration) (candidate.Node, error) {
+	return candidate.Node{}, notOurs()
+}
+
+// notOurs says why the nodes are as they are.
+func notOurs() error {
+	return candidate.UnavailableHere("--tier lab", "the nodes, and how their proxies are configured, are not a check's")
+}
+
+// StopProxy implements candidate.NodeOwner, for a node that checks share (capability proxy-stops).
+func (d *dataPlane) StopProxy(ctx context.Context, node string) error {
+	if d.cluster.options.Proxies == nil {
+		return notOurs()
+	}
+	d.stopped.mu.Lock()
+	defer d.stopped.mu.Unlock()
+	d.stopped.nodes = append(d.stopped.nodes, node)
+	return d.cluster.options.Proxies.Stop(ctx, node)
+}
+
+// StartProxy implements candidate.NodeOwner. The configuration is that of the node's proxy.
+func (d *dataPlane) StartProxy(ctx context.Context, node string, _ candidate.ProxyConfiguration) error {
+	if d.cluster.options.Proxies == nil {
+		return notOurs()
+	}
+	d.stopped.mu.Lock()
+	defer d.stopped.mu.Unlock()
+	err := d.cluster.options.Proxies.Start(ctx, node)
+	if err == nil {
+		d.stopped.nodes = slices.DeleteFunc(d.stopped.nodes, func(n string) bool { return n == node })
+	}
+	return err
+}
+
+// ProxyState implements candidate.NodeOwner.
+func (*dataPlane) ProxyState(context.Context, string) (candidate.ProxyState, error) {
+	return candidate.ProxyState{}, notOurs()
+}
+
+// Interfere implements candidate.NodeOwner.
+func (*dataPlane) Interfere(context.Context, string, candidate.Interference) error { return notOurs() }
+
+// startWithin bounds how long it may take to start what a check has left stopped.
+const startWithin = 30 * time.Second
+
+// startStopped starts the proxies that a check has left stopped.
+func (d *dataPlane) startStopped() {
+	d.stopped.mu.Lock()
+	defer d.stopped.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	for _, node := range d.stopped.nodes {
+		_ = d.cluster.options.Proxies.Start(ctx, node) // the cluster is for tests alone
+	}
+	d.stopped.nodes = nil
+}
