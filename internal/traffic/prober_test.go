@@ -734,3 +734,34 @@ func TestNamespaceOpensEverySocket(t *testing.T) {
 		t.Errorf("3 shots opened %d sockets in the namespace", opened)
 	}
 }
+
+// TestABusySocketGoesOnBetweenShots demands that empty datagrams go the way of the shots until the connection is closed, that nobody answers them, and that shots
+// are answered beside them.
+func TestABusySocketGoesOnBetweenShots(t *testing.T) {
+	_, ports := serve(t, udp)
+	answers := to(loopback4, ports[0])
+	probe := candidate.Probe{From: candidate.Client{Node: "n"}, To: answers, Protocol: udp, Connection: "busy", Rate: 1000, Count: 3, Interval: 20 * time.Millisecond, Timeout: patient}
+	want(t, newProber(t).Send(t.Context(), nil, probe, netip.Addr{}), candidate.Answered)
+
+	plain, silent := datagrams(t)
+	probe.To, probe.Count, probe.Timeout = silent, 1, 10*time.Millisecond
+	newProber(t).Send(t.Context(), nil, probe, netip.Addr{})
+	buffer := make([]byte, 100)
+	for empty := 0; empty < 20; { // after the shot
+		n, err := plain.Read(buffer)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n == 0 {
+			empty++
+		}
+	}
+	for _, wrong := range []candidate.Probe{
+		{To: answers, Protocol: udp, Rate: 1000},
+		{To: answers, Protocol: tcp, Connection: "busy", Rate: 1000},
+		{To: answers, Protocol: udp, Connection: "busy", Rate: candidate.MaxRate + 1},
+		{To: answers, Protocol: udp, Connection: "busy", Rate: -1},
+	} {
+		want(t, newProber(t).Send(t.Context(), nil, wrong, netip.Addr{}), candidate.Broken)
+	}
+}

@@ -20,6 +20,14 @@ func aliases(svc *corev1.Service, target string) []check.Lookup {
 	return lookups
 }
 
+// aliasWithin is check.AliasFor a name of the domain cluster.local, which is that of the cluster or another one.
+func aliasWithin(name string) check.RecordsWant {
+	short, full := check.AliasFor(name), check.AliasFor(name+".cluster.local.")
+	return check.RecordsWant{Text: full.Text, Met: func(q candidate.Question, said candidate.Resolution) bool {
+		return short.Met(q, said) || full.Met(q, said)
+	}}
+}
+
 var _ = ginkgo.Describe("the DNS name of a Service of type ExternalName", func() {
 	check.It(spec.ProxyDNSExternalName, "is an alias for its externalName for as long as it is of that type",
 		func(ctx context.Context, net *check.Network) {
@@ -33,6 +41,22 @@ var _ = ginkgo.Describe("the DNS name of a Service of type ExternalName", func()
 			net.ExpectRecords(ctx, "its type becomes ExternalName", aliases(svc, externalHost+".")...)
 			net.Unexpose(ctx, svc.Name)
 			net.ExpectRecords(ctx, "it is deleted", check.Ask(candidate.CNAME, nameOf(svc), check.NoRecords()))
+		})
+
+	check.It(spec.ProxyDNSExternalName, "is an alias for a name of the cluster too, whether or not that exists, and whatever selector its Service has",
+		func(ctx context.Context, net *check.Network) {
+			target := net.Expose(ctx, exposed("target", withoutSelector()))
+			to := func(name string, options ...check.ServiceOption) (*corev1.Service, string) {
+				full := name + "." + target.Namespace + ".svc"
+				return net.Expose(ctx, check.Service("alias-"+name, append(options, check.ExternalName(full+".cluster.local"))...)), full
+			}
+			exists, existing := to(target.Name)
+			dangling, missing := to("missing")
+			selector := net.Expose(ctx, check.Service("selecting", check.ExternalName(externalHost), selecting("app")))
+			net.ExpectRecords(ctx, "Services are created",
+				check.Ask(candidate.CNAME, nameOf(exists), aliasWithin(existing)),
+				check.Ask(candidate.CNAME, nameOf(dangling), aliasWithin(missing)),
+				check.Ask(candidate.CNAME, nameOf(selector), check.AliasFor(externalHost+".")))
 		})
 
 	check.It(spec.ProxyDNSExternalNameTrailingDot, "is an alias for the same name whether its externalName ends in a dot or not",

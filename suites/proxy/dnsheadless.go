@@ -65,6 +65,15 @@ var _ = ginkgo.Describe("the DNS name of a headless Service", func() {
 			net.ExpectRecords(ctx, "an EndpointSlice is deleted", resolving(net, svc, pods[0]))
 		})
 
+	check.It(spec.ProxyDNSSrvPort, "leads to the port of a headless Service by SRV records where its EndpointSlice is made by hand",
+		func(ctx context.Context, net *check.Network) {
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, headless("app", withoutSelector()))
+			net.CreateSlice(ctx, net.Slice(svc, pods...))
+			net.ExpectRecords(ctx, "an EndpointSlice is created",
+				resolving(net, svc, pods...), check.Ask(candidate.SRV, portOf(svc, "tcp", "tcp"), check.SomeRecords(len(pods))))
+		})
+
 	check.It(spec.ProxyDNSHeadlessHostnames, "has the hostnames of pods below it, and leads to them by SRV records",
 		func(ctx context.Context, net *check.Network) {
 			pods := make([]candidate.Pod, 4)

@@ -60,6 +60,18 @@ var wrongs = []wrong{
 			}
 		})
 	}},
+	{fault.DNSAliasWithinClusterHidden, func(b *book) {
+		b.aliasOfExternalName.Wrap(hidden(func(q *query) bool {
+			return strings.HasSuffix(strings.TrimSuffix(q.svc.Spec.ExternalName, ".")+".", "."+Domain)
+		}))
+	}},
+	{fault.DNSAliasWithSelectorHidden, func(b *book) {
+		b.aliasOfExternalName.Wrap(hidden(func(q *query) bool { return len(q.svc.Spec.Selector) > 0 }))
+	}},
+	{fault.DNSSelectorlessSRVHidden, func(b *book) {
+		b.portsOfHeadless.Wrap(hidden(func(q *query) bool { return len(q.svc.Spec.Selector) == 0 }))
+	}},
+	{fault.DNSHeadlessUnknown, func(b *book) { b.endpointsOfHeadless.Wrap(hidden(func(*query) bool { return true })) }},
 	{fault.DNSExternalNameUnknown, func(b *book) { b.aliasOfExternalName.Off() }},
 
 	{fault.DNSHostnamesUnknown, func(b *book) {
@@ -109,6 +121,18 @@ var wrongs = []wrong{
 			return func(c *discoveryv1.EndpointConditions) bool { return (c.Serving == nil || *c.Serving) && right(c) }
 		})
 	}},
+}
+
+// hidden wraps a rule: some names do not exist.
+func hidden(some func(*query) bool) func(recording) recording {
+	return func(right recording) recording {
+		return func(z *Zone, q *query) ([]candidate.Record, bool) {
+			if some(q) {
+				return nil, false
+			}
+			return right(z, q)
+		}
+	}
 }
 
 // first is what is left of a list where only its first element counts.

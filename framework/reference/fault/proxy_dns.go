@@ -34,4 +34,12 @@ var (
 		spec.ProxyDNSExternalNameTrailingDot)
 	DNSLeadingDigitUnknown = New("dns-leading-digit-unknown", "Services whose names begin with a digit have no records.",
 		spec.ProxyDNSNameLeadingDigit)
+	DNSAliasWithinClusterHidden = New("dns-alias-within-cluster-hidden", "An ExternalName Service that leads to a name of the cluster has no CNAME record.",
+		spec.ProxyDNSExternalName)
+	DNSAliasWithSelectorHidden = New("dns-alias-with-selector-hidden", "An ExternalName Service with a selector has no CNAME record.",
+		spec.ProxyDNSExternalName)
+	DNSSelectorlessSRVHidden = New("dns-selectorless-srv-hidden", "The ports of a headless Service without selector have no SRV records.",
+		spec.ProxyDNSSrvPort)
+	DNSHeadlessUnknown = New("dns-headless-unknown", "The name of a headless Service does not exist.",
+		spec.ProxyDNSHeadless)
 )

@@ -37,9 +37,9 @@ var (
 	HostHairpin = New("host-hairpin", "A node does not reach an endpoint in its own network through a Service.",
 		spec.ProxyEveryWay)
 	OutsideBackendBalancer = New("outside-backend-balancer", "Load-balancer addresses do not lead to endpoints outside of the cluster.",
-		spec.ProxyEveryWay)
+		spec.ProxyOutsideBackends)
 	OutsideBackendNodePort = New("outside-backend-node-port", "Node ports do not lead clients outside to endpoints outside of the cluster.",
-		spec.ProxyEveryWay)
+		spec.ProxyOutsideBackends)
 	PodNodePortAround = New("pod-node-port-around", "A pod does not reach an endpoint on a third node by the node port of another one.",
 		spec.ProxyNodePortReachable)
 )
