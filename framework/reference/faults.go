@@ -82,6 +82,9 @@ var packetFaults = []wrong{
 	}},
 	{fault.ReplyFromPod, func(b *book) { b.replyFromVIP.Off() }}, // and the client does not know who answers there
 	{fault.BusyFlowStale, func(b *book) { b.flowLookedAt.Replace(func(f *flow, busy bool) bool { return f == nil || !busy }) }},
+	{fault.UDPFlowOlderThanProxyStale, func(b *book) {
+		b.flowLookedAt.Replace(func(f *flow, _ bool) bool { return f == nil || f.starts == f.node.Starts() })
+	}},
 	{fault.BusyFlowLost, func(b *book) { b.flowLookedAt.Replace(func(f *flow, busy bool) bool { return f != nil || !busy }) }},
 	{fault.UDPFlowBegunEarlyLost, func(b *book) { b.flowLookedAt.Replace(func(f *flow, _ bool) bool { return f != nil }) }},
 	{fault.NFTablesRangeNotAdded, func(b *book) { b.rangesForNFTables.Replace((*apiserver.Server).ServiceCIDRs) }},

@@ -1,6 +1,8 @@
 package reference
 
 import (
+	"slices"
+
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/proxy"
 )
@@ -20,6 +22,10 @@ var wayFaults = []wrong{
 	{fault.LocalHostBalancer, closed(func(w *way) bool { return w.local && w.byHost() && w.home() && w.kind == proxy.LoadBalancer })},
 	{fault.LocalPodExternalIP, closed(func(w *way) bool { return w.local && w.byPod() && w.kind == proxy.ExternalIP })},
 	{fault.LocalHostFar, closed(func(w *way) bool { return w.local && w.byHost() && !w.home() && w.outward() })},
+	{fault.LoopbackFarBackend, closed(func(w *way) bool { return w.at.IsLoopback() && w.to.host != w.entry })},
+	{fault.NodeExternalIPOwnBackend, closed(func(w *way) bool {
+		return w.byOutside() && w.kind == proxy.ExternalIP && w.to.host == w.entry && slices.Contains(w.entry.Addresses, w.at)
+	})},
 	{fault.PodFarBalancer, closed(func(w *way) bool {
 		return w.byPod() && w.kind == proxy.LoadBalancer && !w.local && w.to.host != w.from.entry
 	})},

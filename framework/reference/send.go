@@ -32,6 +32,7 @@ type flow struct {
 	node     *host
 	source   netip.AddrPort
 	broken   bool
+	starts   int  // of the proxy, when it began
 	busy     bool // datagrams go on beside the shots
 	nowhere  bool // busy, and left where nobody answers
 }
@@ -197,7 +198,7 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 	if decision.Answer != proxy.Pass && d.deniedTo(from, decision.To.Addr(), source.Addr()) {
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
-	f := &flow{node: node, decision: decision, source: source, at: p.To}
+	f := &flow{node: node, decision: decision, source: source, at: p.To, starts: node.Starts()}
 	switch decision.Answer {
 	case proxy.Refuse:
 		return nil, candidate.Outcome{Result: candidate.Refused}
@@ -228,7 +229,7 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 	default:
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
-	if decision.Answer == proxy.Forward && !w.book.wayOpen.Do(&way{from: from, entry: node, to: backend, kind: decision.Kind, local: decision.ExternalLocal}) {
+	if decision.Answer == proxy.Forward && !w.book.wayOpen.Do(&way{from: from, entry: node, at: p.To.Addr(), to: backend, kind: decision.Kind, local: decision.ExternalLocal}) {
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
 	if decision.Answer == proxy.Forward && backend.Outside && !w.book.outsideReached.Do(from) {

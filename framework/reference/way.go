@@ -1,6 +1,8 @@
 package reference
 
 import (
+	"net/netip"
+
 	"github.com/service-conformance/conformance/framework/reference/proxy"
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -10,6 +12,7 @@ import (
 type way struct {
 	from  *sender
 	entry *host // whose proxy it was
+	at    netip.Addr
 	to    *pod
 	kind  proxy.Kind // of the address
 	local bool       // externalTrafficPolicy is Local

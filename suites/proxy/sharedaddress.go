@@ -155,7 +155,7 @@ var _ = ginkgo.Describe("an external IP that is an address of a node", func() {
 	check.It(spec.ProxyExternalIPOfNode, "takes the ports of its Service and leaves the others", check.Claiming(spec.FeatureNodePort), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
-			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
+			pods, client := net.Backends(ctx, "app", net.Node(0), node.Name), net.ClientPod(ctx, node.Name)
 			others := net.Backends(ctx, "other", net.Node(0), net.Node(1))
 			address := primaryOf(net, node)
 			beside := net.Expose(ctx, exposed("other", onNodePorts()))

@@ -24,6 +24,8 @@ var (
 		spec.ProxyUDPFlowFollowsEndpoints)
 	UDPFlowBegunEarlyLost = New("udp-flow-begun-early-lost", "A UDP flow that began while the Service had no endpoint is not served when one comes.",
 		spec.ProxyUDPFlowFollowsEndpoints)
+	UDPFlowOlderThanProxyStale = New("udp-flow-older-than-proxy-stale", "A UDP flow that began before the proxy was started anew goes on to an endpoint that is gone.",
+		spec.ProxyUDPFlowFollowsEndpoints)
 	BusyFlowStale = New("busy-udp-flow-stale", "A UDP flow goes on to an endpoint that is gone if it never pauses.",
 		spec.ProxyUDPFlowFollowsEndpoints)
 	BusyFlowLost = New("busy-udp-flow-lost", "A UDP flow that never pauses is not served if it began before there was an endpoint.",

@@ -28,6 +28,10 @@ var (
 		spec.ProxyExternalLocalFromCluster)
 	LocalPodNodePort = New("local-pod-node-port", "Under externalTrafficPolicy Local pods reach nothing by the node port of another node.",
 		spec.ProxyEveryWayLocal)
+	LoopbackFarBackend = New("loopback-far-backend", "Node ports on loopback addresses lead to endpoints of the own node alone.",
+		spec.ProxyNodePortLoopbackDeclared)
+	NodeExternalIPOwnBackend = New("node-external-ip-own-backend", "An external IP that is an address of a node does not lead clients outside to endpoints on that node.",
+		spec.ProxyExternalIPOfNode)
 	PodFarBalancer = New("pod-far-balancer", "Pods reach only endpoints on their own node by a load-balancer address.",
 		spec.ProxyLoadBalancerFromCluster)
 	FarExternalIP = New("far-external-ip", "An external IP leads to endpoints of the node alone that the packet enters.",

@@ -21,7 +21,7 @@ type Node struct {
 	*book
 	config     candidate.ProxyConfiguration
 	running    bool
-	starts     int
+	starts     int      // how often the proxy was started
 	programmed *Objects // nil before the first sync
 	// Periods of the proxy, and what it has done.
 	minSync, period time.Duration
@@ -88,3 +88,6 @@ var (
 		return !n.nftables() || slices.Contains(n.Addresses, a)
 	}, spec.ProxyNodePortReachable, spec.ProxyNodePortEveryNode, spec.ProxyDualStackNodePorts, spec.ProxyNftablesNodePortsPrimary)
 )
+
+// Starts is how often the proxy of the node was started.
+func (n *Node) Starts() int { return n.starts }
