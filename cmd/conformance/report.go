@@ -23,7 +23,7 @@ func newReport() *cobra.Command {
 			return usage("name what is to be done: `conformance report --help` shows it")
 		},
 	}
-	cmd.AddCommand(newReportRender(), newReportMerge(), newReportDiff(), newReportCoverage(), newReportVerify(), newReportBadge(), newReportIndex(), newReportMatrix(), newReportSite())
+	cmd.AddCommand(newReportRender(), newReportMerge(), newReportDiff(), newReportCoverage(), newReportDefect(), newReportVerify(), newReportBadge(), newReportIndex(), newReportMatrix(), newReportSite())
 	return cmd
 }
 

@@ -1,0 +1,54 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+
+	"github.com/spf13/cobra"
+
+	"github.com/service-conformance/conformance/framework/report"
+	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/wholefile"
+)
+
+func newReportDefect() *cobra.Command {
+	var write string
+	cmd := &cobra.Command{
+		Use:   "defect REPORT REQUIREMENT",
+		Short: "write the text of a bug report about a requirement that is not met",
+		Long: `Write the text of a bug report, as Markdown: what the documents say, what happens, the requests that show it on any cluster, and what
+was judged. REPORT is the folder of a run, or a report.json. Read it before you send it: a maintainer wants one defect, and no more.`,
+		Example: `  conformance report defect conformance-report proxy-hairpin
+  conformance report defect conformance-report proxy-hairpin --write defect.md`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 2 {
+				return usage("name one report and one requirement, such as conformance-report proxy-hairpin")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			r, err := report.Open(args[0])
+			if err != nil {
+				return usage("%w", err)
+			}
+			text, err := r.Defect(spec.ID(args[1]))
+			if err != nil {
+				return usage("%w", err)
+			}
+			if write == "" {
+				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s", text)
+				return err
+			}
+			if err := wholefile.Write(write, text, 0o644); err != nil {
+				if at, ok := errors.AsType[*fs.PathError](err); ok { // of a file beside it, which has a random name
+					err = at.Err
+				}
+				return usage("--write %s: %w", write, err)
+			}
+			return nil
+		},
+	}
+	cmd.Flags().StringVar(&write, "write", "", "file to write instead of showing it")
+	return cmd
+}

@@ -1,0 +1,118 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// ErrNoDefect says that a report has nothing to tell to the maintainers of an implementation about a requirement.
+var ErrNoDefect = errors.New("no check of it is non-conformant in that report")
+
+// shownDefects bounds how many checks of a requirement the text of a defect shows. The report has the others.
+const shownDefects = 2
+
+// runNamespace is the name of a namespace of a check, and defectNamespace what it is called where a person repeats its requests.
+var runNamespace = regexp.MustCompile(`conformance-[a-z0-9]{6}-[0-9]+-[0-9]+(-again)?`)
+
+const defectNamespace = "defect"
+
+// Defect is a requirement that is not met, told to the maintainers of the implementation, as Markdown: what the documents say, what happens, the requests that show
+// it on any cluster, and what was judged. It is ErrNoDefect where the requirement is met, or nobody has judged it.
+func (r *Report) Defect(id spec.ID) ([]byte, error) {
+	requirement := spec.Default().Get(id)
+	if requirement == nil {
+		return nil, fmt.Errorf("there is no requirement %q; `conformance list` shows them", id)
+	}
+	var failing []*CheckVerdict
+	for i := range r.Checks {
+		if c := &r.Checks[i]; slices.Contains(c.Requirements, id) && c.VerdictOn(id) == check.NonConformant && c.Failure != nil {
+			failing = append(failing, c)
+		}
+	}
+	if len(failing) == 0 {
+		return nil, fmt.Errorf("%s: %w", id, ErrNoDefect)
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "# %s does not meet: %s\n\n## What the documents say\n\n%s (%s)\n\n", MarkdownText(r.accused(id)), MarkdownText(requirement.Statement), MarkdownText(requirement.Statement), requirement.Level)
+	for _, s := range spec.Default().References(requirement) {
+		name := s.Document.Title
+		if s.Section != "" {
+			name += ", " + s.Section
+		}
+		fmt.Fprintf(&b, "- [%s](%s)\n", MarkdownText(name), s.URL)
+	}
+	b.WriteString("\n## What happens\n")
+	for _, c := range failing[:min(len(failing), shownDefects)] {
+		fmt.Fprintf(&b, "\nThe check \"%s\":\n\n```\n%s\n```\n", MarkdownText(c.Check), fenced(c.Failure.Message))
+	}
+	if n := len(failing) - shownDefects; n > 0 {
+		fmt.Fprintf(&b, "\n%d more checks saw it.\n", n)
+	}
+	if known := failing[0].KnownDeviation; known != nil {
+		fmt.Fprintf(&b, "\n## Cause\n\n%s\n", MarkdownText(known.Reason))
+		if known.Source != "" {
+			fmt.Fprintf(&b, "\nSource: %s\n", MarkdownText(known.Source))
+		}
+		if known.Link != "" {
+			fmt.Fprintf(&b, "\nDiscussed at %s\n", MarkdownText(known.Link))
+		}
+	}
+	b.WriteString("\n## How to see it\n\n")
+	if requests := failing[0].Failure.Reproduce; len(requests) > 0 {
+		fmt.Fprintf(&b, "These are the last requests of the check, for any cluster:\n\n```sh\nkubectl create namespace %s\n%s\n```\n\n", defectNamespace,
+			fenced(runNamespace.ReplaceAllString(strings.Join(requests, "\n"), defectNamespace)))
+	}
+	fmt.Fprintf(&b, "The whole check:\n\n```sh\nconformance run --tier cluster --kubeconfig KUBECONFIG --focus %s\n```\n\n## What was judged\n\n%s", id, r.circumstances())
+	return []byte(b.String()), nil
+}
+
+// accused is the implementation that a requirement is about: the proxy, or the API server.
+func (r *Report) accused(id spec.ID) string {
+	if d := r.Candidate.DataPlane; d.Name != "" && strings.HasPrefix(string(id), "proxy-") {
+		name := d.String()
+		if r.Candidate.ProxyMode != "" {
+			name += " in " + r.Candidate.ProxyMode + " mode"
+		}
+		return name
+	}
+	return strings.TrimSpace(r.Candidate.Implementation + " " + r.Candidate.Version)
+}
+
+// circumstances lists what was judged, where and by what.
+func (r *Report) circumstances() string {
+	var b strings.Builder
+	add := func(name, value string) {
+		if value != "" {
+			fmt.Fprintf(&b, "- %s: %s\n", name, MarkdownText(value))
+		}
+	}
+	c := &r.Candidate
+	add("control plane", strings.TrimSpace(c.Implementation+" "+c.Version))
+	if c.DataPlane.Name != "" {
+		add("service proxy", c.DataPlane.String())
+	}
+	add("mode of kube-proxy", c.ProxyMode)
+	for _, name := range slices.Sorted(maps.Keys(c.Components)) {
+		add(name, c.Components[name])
+	}
+	add("tier", c.Tier)
+	add("suite", r.SuiteVersion)
+	add("seed", fmt.Sprint(r.Seed))
+	return b.String()
+}
+
+// fenced is a text for a code block of Markdown, which it cannot end.
+func fenced(text string) string {
+	lines := strings.Split(strings.TrimSpace(text), "\n")
+	for i, l := range lines {
+		lines[i] = visible(strings.TrimRight(l, " \t"))
+	}
+	return strings.ReplaceAll(strings.Join(lines, "\n"), "```", "'''")
+}

@@ -1,0 +1,45 @@
+package report
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+func TestADefectIsToldToItsMaintainers(t *testing.T) {
+	r := &Report{Candidate: candidate.Description{Implementation: "kubernetes", Version: "v1.37.1", Tier: "lab", DataPlane: candidate.Implementation{Name: "kube-proxy", Version: "v1.37.1"}, ProxyMode: "nftables",
+		Components: map[string]string{"etcd": "3.7.0"}}, Seed: 7, Checks: []CheckVerdict{
+		{Result: check.Result{Check: "reaches itself", Requirements: []spec.ID{spec.ProxyHairpin}, Verdict: check.NonConformant, Failure: &check.Failure{
+			Message: "not met\n  ```\x1b[31m", Reproduce: []string{"kubectl create -n conformance-abc123-6-1 -f x", "kubectl get -n conformance-abc123-6-2-again services"},
+		}}, KnownDeviation: &Expectation{Reason: "It is dropped.", Source: "proxier.go 12", Link: "https://example.org/1"}},
+		{Result: check.Result{Check: "is served", Requirements: []spec.ID{spec.ProxyClusterIPReachable}, Verdict: check.Conformant}},
+	}}
+	text, err := r.Defect(spec.ProxyHairpin)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"# kube-proxy v1.37.1 in nftables mode does not meet: ", "](https://", "reaches itself", "It is dropped.", "Source: proxier.go 12", "https://example.org/1",
+		"kubectl create namespace defect\nkubectl create -n defect -f x\nkubectl get -n defect services\n", "--focus proxy-hairpin", "- etcd: 3.7.0", "- seed: 7",
+	} {
+		if !strings.Contains(string(text), want) {
+			t.Errorf("there is no %q in\n%s", want, text)
+		}
+	}
+	if n := strings.Count(string(text), "\n```"); n%2 != 0 {
+		t.Errorf("a code block is left open:\n%s", text)
+	}
+	if strings.Contains(string(text), "\x1b") {
+		t.Errorf("the text moves a terminal:\n%s", text)
+	}
+	if _, err := r.Defect(spec.ProxyClusterIPReachable); !errors.Is(err, ErrNoDefect) {
+		t.Errorf("a requirement that is met: %v", err)
+	}
+	if _, err := r.Defect("nonsense"); err == nil {
+		t.Error("there is no requirement nonsense")
+	}
+}
