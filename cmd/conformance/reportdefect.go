@@ -17,7 +17,7 @@ func newReportDefect() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "defect REPORT REQUIREMENT",
 		Short: "write the text of a bug report about a requirement that is not met",
-		Long: `Write the text of a bug report, as Markdown. It says what the documents say and what happens. Requests show it on any cluster. REPORT is the folder of a run, or a report.json. Read the text before you send it: a maintainer wants one defect, and no more.`,
+		Long:  `Write the text of a bug report, as Markdown. It says what the documents say and what happens. Requests show it on any cluster. REPORT is the folder of a run, or a report.json. Read the text before you send it: a maintainer wants one defect, and no more.`,
 		Example: `  conformance report defect conformance-report proxy-hairpin
   conformance report defect conformance-report proxy-hairpin --write defect.md`,
 		Args: func(_ *cobra.Command, args []string) error {
