@@ -9,8 +9,8 @@ import (
 	"github.com/service-conformance/conformance/fixtures"
 )
 
-// Digest is the SHA-256 digest of the embedded catalogue, "sha256:…": of the names and contents of its files, translations left aside. Two programs with the same digest judge by the same
-// requirements. Safe for concurrent use.
+// Digest is the SHA-256 digest of the embedded catalogue, "sha256:…": of the names and contents of its files, translations left aside, and of the titles of the
+// checks. Two programs with the same digest judge by the same requirements and have the same checks. Safe for concurrent use.
 var Digest = sync.OnceValue(func() string {
 	names, err := fs.Glob(fixtures.Spec, "spec/*.yaml")
 	h := sha256.New()
@@ -25,6 +25,8 @@ var Digest = sync.OnceValue(func() string {
 		fmt.Fprintf(h, "%s %d\n", name, len(data))
 		h.Write(data)
 	}
+	fmt.Fprintf(h, "checks %d\n", len(fixtures.CheckNames))
+	h.Write(fixtures.CheckNames)
 	if err != nil {
 		panic(fmt.Sprintf("embedded specification: %v", err))
 	}
