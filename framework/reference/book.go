@@ -46,6 +46,7 @@ type book struct {
 	outsideReached    rule.Rule[func(from *sender) bool]
 	wayOpen           rule.Rule[func(w *way) bool]
 	flowLookedAt      rule.Rule[func(f *flow, busy bool) bool]
+	connectionKept    rule.Rule[func(f *flow, six bool) bool]
 	rangesForNFTables rule.Rule[func(*apiserver.Server) []netip.Prefix]
 }
 
@@ -72,6 +73,7 @@ func newBook() *book {
 		outsideReached:    outsideReached,
 		wayOpen:           wayOpen,
 		flowLookedAt:      flowLookedAt,
+		connectionKept:    connectionKept,
 		rangesForNFTables: rangesForNFTables,
 	}
 }
@@ -101,6 +103,9 @@ var (
 
 	// However fast datagrams follow each other, one comes to be looked at anew. The flow is nil where nobody has answered it yet.
 	flowLookedAt = rule.New("packet-of-flow-looked-at-anew", func(*flow, bool) bool { return true }, spec.ProxyUDPFlowFollowsEndpoints)
+
+	// A connection goes on whatever becomes of the proxy.
+	connectionKept = rule.New("packet-of-connection-kept", func(*flow, bool) bool { return true }, spec.ProxyRestartKeepsTraffic)
 
 	rangesForNFTables = rule.New("proxy-nftables-all-ranges", (*apiserver.Server).ServiceRanges, spec.ProxyNftablesUnallocatedRangeAdded)
 )

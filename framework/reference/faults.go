@@ -10,6 +10,7 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/proxy"
 )
 
 // Faults are the deliberate bugs that are switched on.
@@ -84,6 +85,11 @@ var packetFaults = []wrong{
 	{fault.BusyFlowStale, func(b *book) { b.flowLookedAt.Replace(func(f *flow, busy bool) bool { return f == nil || !busy }) }},
 	{fault.UDPFlowOlderThanProxyStale, func(b *book) {
 		b.flowLookedAt.Replace(func(f *flow, _ bool) bool { return f == nil || f.starts == f.node.Starts() })
+	}},
+	{fault.RestartCutsFurtherSlices, func(b *book) {
+		b.connectionKept.Replace(func(f *flow, six bool) bool {
+			return f.decision.Answer != proxy.Forward || f.starts == f.node.Starts() || f.node.IsFirst(f.decision, six)
+		})
 	}},
 	{fault.BusyFlowLost, func(b *book) { b.flowLookedAt.Replace(func(f *flow, busy bool) bool { return f != nil || !busy }) }},
 	{fault.UDPFlowBegunEarlyLost, func(b *book) { b.flowLookedAt.Replace(func(f *flow, _ bool) bool { return f != nil }) }},

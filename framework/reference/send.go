@@ -161,7 +161,7 @@ func (d *dataPlane) goOn(f *flow, p *candidate.Probe) (candidate.Outcome, bool) 
 	f.busy = f.busy || p.Rate > 0
 	alive := f.life == f.backend.life
 	if p.Protocol != corev1.ProtocolUDP {
-		if !alive || f.broken {
+		if !alive || f.broken || !d.world.book.connectionKept.Do(f, p.To.Addr().Is6()) {
 			f.broken = true
 			return candidate.Outcome{Result: candidate.Reset}, true
 		}

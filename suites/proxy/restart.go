@@ -48,4 +48,29 @@ var _ = ginkgo.Describe("a restart of the proxy", func() {
 			net.ExpectNow(ctx, "the proxy has been restarted", append(paths(by), held)...)
 			net.Expect(ctx, "the proxy has been restarted", paths(each)...)
 		})
+
+	check.It(spec.ProxyRestartKeepsTraffic, "breaks none of a hundred connections, to whichever endpoint in whichever EndpointSlice they lead", check.KeepsTimeline(), check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2), node.Name, node.Name), net.ClientPod(ctx, node.Name)
+			svc := exposeSelectorless(ctx, net, "app")
+			listedApart(ctx, net, svc, pods)
+			callers := []candidate.Client{client, check.Host(node.Name)}
+			var held []check.Case
+			for i := range check.TrialsUntil(1 / float64(len(pods))) { // so that some lead to each endpoint
+				held = append(held, check.Case{From: callers[i%2], To: check.ServiceAddress(svc, exposedPort), Connection: fmt.Sprintf("held-%d", i), Want: check.AnsweredBy(pods...)})
+			}
+			net.Expect(ctx, "the Service is created", toClusterIP(svc, check.AnsweredByEach(pods...), callers...)...)
+			settled(ctx, net, pods[0], check.Host(node.Name))
+			net.ExpectNow(ctx, "connections are opened", held...)
+			check.Must(net.OwnNodes().StopProxy(ctx, node.Name))
+			net.ExpectNow(ctx, "the proxy is stopped", held...)
+			for _, what := range []string{"started", "restarted"} {
+				check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+				marker := net.Expose(ctx, exposed(net.Name("marker"), selecting("app")))
+				net.Expect(ctx, "the proxy is "+what, check.Case{From: check.Host(node.Name), To: check.ServiceAddress(marker, exposedPort), Want: check.AnsweredByEach(pods...)})
+				net.ExpectNow(ctx, "the proxy has been "+what, held...)
+			}
+			net.Expect(ctx, "the proxy has been restarted", toClusterIP(svc, check.AnsweredByEach(pods...), callers...)...)
+		})
 })

@@ -38,6 +38,8 @@ var (
 		spec.ProxyProgrammingDurationMetric)
 	StartedProxyKeepsGone = New("started-proxy-keeps-gone", "A proxy that starts again goes on to serve what went while it did not run.",
 		spec.ProxyGapFollowed)
+	RestartCutsFurtherSlices = New("restart-cuts-further-slices", "A proxy that starts cuts the connections to all endpoints of a Service but the first that it sees.",
+		spec.ProxyRestartKeepsTraffic)
 	ReconnectedKeepsGone = New("reconnected-proxy-keeps-gone", "A proxy goes on to serve what went while it was cut off from the API server.",
 		spec.ProxyGapFollowed)
 	ReconnectedDeaf = New("reconnected-proxy-deaf", "A proxy that was cut off from the API server follows nothing any more.",

@@ -91,3 +91,18 @@ var (
 
 // Starts is how often the proxy of the node was started.
 func (n *Node) Starts() int { return n.starts }
+
+// IsFirst reports whether a packet was sent to the first endpoint of its Service.
+func (n *Node) IsFirst(d Decision, ipv6 bool) bool {
+	if n.programmed == nil {
+		return false
+	}
+	for _, s := range n.programmed.services {
+		for _, sp := range s.ports {
+			if sp.flow() == d.Service {
+				return indexOf(sp.endpoints(ipv6), d.To) == 0
+			}
+		}
+	}
+	return false
+}
