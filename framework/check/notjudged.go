@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
@@ -79,19 +80,21 @@ func cannot(err error) {
 // needed ends the check if the candidate lacks a capability that it needs.
 func needed(what *candidate.Description, d *Declaration) {
 	ginkgo.GinkgoHelper()
-	for _, n := range d.needs {
-		if what.Has(n) {
-			continue
-		}
-		by, binds := byCapability[n]
-		switch {
-		case !binds,
-			// What is about a proxy as kube-proxy is does not bind another one, and nobody writes objects that the API server does not know.
-			n == spec.ProxyMetrics && !what.Has(spec.KubeProxy),
-			n == spec.ManageServiceCIDRs && !what.Has(spec.ServiceCIDRAPI):
+	missing := slices.DeleteFunc(slices.Clone(d.needs), what.Has)
+	unbound := func(n spec.Capability) bool {
+		_, binds := byCapability[n]
+		// What is about a proxy as kube-proxy is does not bind another one, and nobody writes objects that the API server does not know.
+		return !binds || n == spec.ProxyMetrics && !what.Has(spec.KubeProxy) || n == spec.ManageServiceCIDRs && !what.Has(spec.ServiceCIDRAPI)
+	}
+	// What does not bind the candidate is no matter of the tier. But without nodes nobody knows what their proxies are.
+	if i := slices.IndexFunc(missing, unbound); i >= 0 && !slices.Contains(missing, spec.DataPlane) {
+		DoesNotBind("%s does not offer the capability %s", what.Implementation, missing[i])
+	}
+	for _, n := range missing {
+		if unbound(n) {
 			DoesNotBind("%s does not offer the capability %s", what.Implementation, n)
 		}
-		LeaveUnjudged(by, "%s does not offer the capability %s", what.Implementation, n)
+		LeaveUnjudged(byCapability[n], "%s does not offer the capability %s", what.Implementation, n)
 	}
 	if len(d.ServiceCIDRs) > 0 && len(setup.ServiceCIDRs) == 0 && !what.Has(spec.ChosenServiceCIDR) {
 		LeaveUnjudged("--service-cidr "+strings.Join(d.ServiceCIDRs, " or "), "%s does not offer the capability %s", what.Implementation, spec.ChosenServiceCIDR)

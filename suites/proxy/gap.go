@@ -13,6 +13,15 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
+// stoppable is a node whose proxy the check may stop and start: one of its own, or a shared one where the check runs alone (check.AloneUnless).
+func stoppable(ctx context.Context, net *check.Network) candidate.Node {
+	ginkgo.GinkgoHelper()
+	if net.Has(spec.ProxyStops) && !net.Has(spec.ProxyConfiguration) {
+		return net.Nodes()[2]
+	}
+	return net.AddNode(ctx, candidate.ProxyConfiguration{})
+}
+
 // gap judges what a node has followed after a gap, which leave begins and come ends. Throughout it serves what it had.
 func gap(ctx context.Context, net *check.Network, node candidate.Node, what string, leave, come func(node string)) {
 	ginkgo.GinkgoHelper()
@@ -53,11 +62,7 @@ func gap(ctx context.Context, net *check.Network, node candidate.Node, what stri
 var _ = ginkgo.Describe("a proxy that did not run for a while", func() {
 	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.ProxyConfiguration),
 		func(ctx context.Context, net *check.Network) {
-			node := net.Nodes()[2]
-			if net.Has(spec.ProxyConfiguration) || !net.Has(spec.ProxyStops) {
-				node = net.AddNode(ctx, candidate.ProxyConfiguration{})
-			}
-			gap(ctx, net, node, "the proxy is started",
+			gap(ctx, net, stoppable(ctx, net), "the proxy is started",
 				func(node string) { check.Must(net.OwnNodes().StopProxy(ctx, node)) },
 				func(node string) {
 					check.Must(net.OwnNodes().StartProxy(ctx, node, candidate.ProxyConfiguration{}))

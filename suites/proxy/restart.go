@@ -13,9 +13,9 @@ import (
 )
 
 var _ = ginkgo.Describe("a restart of the proxy", func() {
-	check.It(spec.ProxyRestartKeepsTraffic, "interrupts nothing, neither while the proxy is stopped nor while it starts", check.KeepsTimeline(), check.Long(),
+	check.It(spec.ProxyRestartKeepsTraffic, "interrupts nothing, neither while the proxy is stopped nor while it starts", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.ProxyConfiguration),
 		func(ctx context.Context, net *check.Network) {
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			node := stoppable(ctx, net)
 			pods, client := net.Backends(ctx, "app", net.Node(0), node.Name), net.ClientPod(ctx, node.Name)
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))
 			for i := range 20 { // a proxy that writes before it has seen everything has something to see
@@ -49,9 +49,9 @@ var _ = ginkgo.Describe("a restart of the proxy", func() {
 			net.Expect(ctx, "the proxy has been restarted", paths(each)...)
 		})
 
-	check.It(spec.ProxyRestartKeepsTraffic, "breaks none of a hundred connections, to whichever endpoint in whichever EndpointSlice they lead", check.KeepsTimeline(), check.Long(),
+	check.It(spec.ProxyRestartKeepsTraffic, "breaks none of a hundred connections, to whichever endpoint in whichever EndpointSlice they lead", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.ProxyConfiguration),
 		func(ctx context.Context, net *check.Network) {
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			node := stoppable(ctx, net)
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2), node.Name, node.Name), net.ClientPod(ctx, node.Name)
 			svc := exposeSelectorless(ctx, net, "app")
 			listedApart(ctx, net, svc, pods)

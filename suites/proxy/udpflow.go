@@ -123,11 +123,11 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			net.ExpectWithin(ctx, "its only endpoint goes", flowBound, once(steady(check.NotBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that meets a node whose proxy is stopped is served once it runs, and has left what went meanwhile", check.Needs(spec.ProxyConfiguration),
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that meets a node whose proxy is stopped is served once it runs, and has left what went meanwhile", check.AloneUnless(spec.ProxyConfiguration),
 		check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")
-			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			node := stoppable(ctx, net)
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
 			callers := []candidate.Client{client, check.Host(node.Name)}
 			svc := exposeSelectorless(ctx, net, "app")
