@@ -80,6 +80,11 @@ func newStory(ctx context.Context, servers ...*check.ControlPlane) *story {
 	if !cp.Has(spec.VirtualClock) {
 		s.history.Lag, s.settled = reuse, 2*time.Second
 	}
+	for _, f := range []string{spec.FeatureDryRun, spec.FeatureExternalName, spec.FeatureServiceCIDR} { // whichever the dice come to, the report says the same
+		if f != spec.FeatureServiceCIDR || s.servers[0].Has(spec.ManageServiceCIDRs) {
+			s.servers[0].Claims(f)
+		}
+	}
 	s.began = time.Now()
 	s.watchObjects(ctx)
 	return s
