@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/kind/pkg/cluster/nodes"
 )
 
-// Proxies stop and start kube-proxy on the nodes of a cluster. Their methods are safe for concurrent use.
+// Proxies stop kube-proxy on the nodes of a cluster. Their methods are safe for concurrent use.
 type Proxies struct{ nodes []nodes.Node }
 
 // OpenProxies prepares to stop the proxies of a cluster of kind, and starts those that a killed run has left stopped. The error says why that cannot be, as where another
@@ -30,24 +30,15 @@ func OpenProxies(ctx context.Context, cluster string) (*Proxies, error) {
 	return &Proxies{nodes: all}, nil
 }
 
-// Stop keeps the process of a node's proxy from running.
+// Stop keeps the process of a node's proxy from running, until its pod is deleted.
 func (p *Proxies) Stop(ctx context.Context, node string) error {
-	return p.signal(ctx, node, "STOP")
-}
-
-// Start ends the process. The kubelet starts another one.
-func (p *Proxies) Start(ctx context.Context, node string) error {
-	return p.signal(ctx, node, "KILL")
-}
-
-func (p *Proxies) signal(ctx context.Context, node, signal string) error {
 	i := slices.IndexFunc(p.nodes, func(n nodes.Node) bool { return n.String() == node })
 	if i < 0 {
 		return errors.New("there is no node " + node)
 	}
-	_, err := onNodes(ctx, p.nodes[i:i+1], func(int) string { return "kill -" + signal + " $(pidof kube-proxy)\n" })
+	_, err := onNodes(ctx, p.nodes[i:i+1], func(int) string { return "kill -STOP $(pidof kube-proxy)\n" })
 	if err != nil {
-		return fmt.Errorf("kube-proxy: %w", err)
+		return fmt.Errorf("stop kube-proxy: %w", err)
 	}
 	return nil
 }
