@@ -47,6 +47,8 @@ type book struct {
 	wayOpen           rule.Rule[func(w *way) bool]
 	flowLookedAt      rule.Rule[func(f *flow, busy bool) bool]
 	connectionKept    rule.Rule[func(f *flow, six bool) bool]
+	endedForgotten    rule.Rule[func() bool]
+	flowsToldApart    rule.Rule[func() bool]
 	rangesForNFTables rule.Rule[func(*apiserver.Server) []netip.Prefix]
 }
 
@@ -74,6 +76,8 @@ func newBook() *book {
 		wayOpen:           wayOpen,
 		flowLookedAt:      flowLookedAt,
 		connectionKept:    connectionKept,
+		endedForgotten:    endedForgotten,
+		flowsToldApart:    flowsToldApart,
 		rangesForNFTables: rangesForNFTables,
 	}
 }
@@ -106,6 +110,10 @@ var (
 
 	// A connection goes on whatever becomes of the proxy.
 	connectionKept = rule.New("packet-of-connection-kept", func(*flow, bool) bool { return true }, spec.ProxyRestartKeepsTraffic)
+
+	// Each connection is looked at for itself, whatever came from the same port of the client before, or goes to another address now.
+	endedForgotten = rule.New("packet-of-ended-connection-forgotten", func() bool { return true }, spec.ProxyEndpointRemoved)
+	flowsToldApart = rule.New("packet-of-one-port-told-apart", func() bool { return true }, spec.ProxyRedirectTransparent)
 
 	rangesForNFTables = rule.New("proxy-nftables-all-ranges", (*apiserver.Server).ServiceRanges, spec.ProxyNftablesUnallocatedRangeAdded)
 )

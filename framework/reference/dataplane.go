@@ -46,7 +46,7 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 	}
 	d := &dataPlane{
 		controlPlane: &controlPlane{server: r.world.server, cidrs: r.serviceCIDRs(), ports: spec.DefaultNodePorts, release: release},
-		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{},
+		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{}, ended: map[flowKey]*flow{},
 	}
 	d.addresses = d.world.external.Take()
 	return d, nil
@@ -64,7 +64,8 @@ type dataPlane struct {
 	lent  map[candidate.PodName]*pod
 	nodes map[string]*host // of its own
 	flows map[flowKey]*flow
-	ports uint16 // counts source ports
+	ended map[flowKey]*flow // connections from a port that the check has chosen
+	ports uint16            // counts source ports
 	once  sync.Once
 }
 

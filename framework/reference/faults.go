@@ -91,6 +91,8 @@ var packetFaults = []wrong{
 			return f.decision.Answer != proxy.Forward || f.starts == f.node.Starts() || f.node.IsFirst(f.decision, six)
 		})
 	}},
+	{fault.EndedConnectionRemembered, func(b *book) { b.endedForgotten.Off() }},
+	{fault.FlowsOfOnePortConfused, func(b *book) { b.flowsToldApart.Off() }},
 	{fault.BusyFlowLost, func(b *book) { b.flowLookedAt.Replace(func(f *flow, busy bool) bool { return f != nil || !busy }) }},
 	{fault.UDPFlowBegunEarlyLost, func(b *book) { b.flowLookedAt.Replace(func(f *flow, _ bool) bool { return f != nil }) }},
 	{fault.NFTablesRangeNotAdded, func(b *book) { b.rangesForNFTables.Replace((*apiserver.Server).ServiceCIDRs) }},

@@ -142,7 +142,14 @@ func (d *dataPlane) shoot(p *candidate.Probe, from *sender) candidate.Outcome {
 			source = f.source
 		}
 	}
+	ended := flowKey{from: p.From, protocol: p.Protocol, port: p.SourcePort, to: p.To}
+	if p.SourcePort != 0 && d.confused(ended) {
+		return candidate.Outcome{Result: candidate.Dropped}
+	}
 	f, o := d.open(p, from, source)
+	if p.SourcePort != 0 && f != nil {
+		d.ended[ended] = f
+	}
 	if f == nil && lasting && p.Protocol == corev1.ProtocolUDP && !d.world.book.flowLookedAt.Do(nil, p.Rate > 0) {
 		f = &flow{nowhere: true}
 	}
@@ -151,6 +158,20 @@ func (d *dataPlane) shoot(p *candidate.Probe, from *sender) candidate.Outcome {
 		d.flows[key] = f
 	}
 	return o
+}
+
+// confused reports whether what came from the same port of a client before keeps a connection from being answered.
+func (d *dataPlane) confused(k flowKey) bool {
+	book := d.world.book
+	if was := d.ended[k]; was != nil && !book.endedForgotten.Do() {
+		return !was.node.KeepsFlow(was.decision, k.to.Addr().Is6())
+	}
+	for other := range d.ended {
+		if other.from == k.from && other.protocol == k.protocol && other.port == k.port && other.to != k.to && !book.flowsToldApart.Do() {
+			return true
+		}
+	}
+	return false
 }
 
 // goOn sends a shot on a flow. A connection is bound to its backend for good; a flow of datagrams only as long as the proxy leaves it there.

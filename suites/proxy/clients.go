@@ -33,6 +33,9 @@ func hosts(net *check.Network) []candidate.Client {
 	return []candidate.Client{check.Host(net.Node(0)), check.Host(net.Node(1)), check.Host(net.Node(2))}
 }
 
+// firstChosenPort is the first source port that a check chooses itself: below those that kernels choose and those of node ports.
+const firstChosenPort = 27000
+
 // outsiders are clients outside of the cluster, one for each of the first three nodes as its gateway.
 func outsiders(net *check.Network) []candidate.Client {
 	return []candidate.Client{check.Outside(net.Node(0)), check.Outside(net.Node(1)), check.Outside(net.Node(2))}

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/onsi/ginkgo/v2"
@@ -142,6 +143,27 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 					check.Case{From: from, To: check.ServiceAddress(svc, exposedPort), Path: "/", Want: check.AnsweredBy(pods...)})
 			}
 			net.Expect(ctx, "the Service is created", cases...)
+		})
+
+	check.It(spec.ProxyRedirectTransparent, "is what replies come from, whatever other address with the same backend the client uses from the same port",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
+			one, two := net.Expose(ctx, exposed("app")), net.Expose(ctx, exposed("two", selecting("app")))
+			callers := []candidate.Client{clients[0], clients[2], check.Host(net.Node(1))}
+			var cases []check.Case
+			for i, c := range callers {
+				for k, svc := range []*corev1.Service{one, two} {
+					for n := range 2 {
+						cases = append(cases, check.Case{
+							From: c, To: check.ServiceAddress(svc, exposedPort), Protocol: inTurn(n), SourcePort: firstChosenPort + i, Connection: fmt.Sprintf("%d to %d", n, k), Want: check.AnsweredBy(pods...),
+						})
+					}
+				}
+			}
+			// A kernel remembers an attempt from before a Service was served, and lets others from that port go the same way.
+			net.Expect(ctx, "Services of one endpoint are created", append(toClusterIP(one, check.AnsweredBy(pods...), callers...), toClusterIP(two, check.AnsweredBy(pods...), callers...)...)...)
+			net.Expect(ctx, "clients use both from one port", cases...)
+			net.ExpectNow(ctx, "both are used again", cases...)
 		})
 
 	check.It(spec.ProxyRedirectTransparent, "is what replies come from",

@@ -86,6 +86,26 @@ var _ = ginkgo.Describe("endpoints", func() {
 			list("two endpoints are added and one removed", pods[2], pods[0])
 		})
 
+	check.It(spec.ProxyEndpointRemoved, "that are removed receive none from the ports either that clients had connections from before",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			svc := exposeSelectorless(ctx, net, "app")
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods...))
+			again := func(want check.Want) []check.Case {
+				var cases []check.Case
+				for i := range check.TrialsUntil(1 / float64(len(pods))) { // so that some had the endpoint that goes
+					cases = append(cases, check.Case{From: clients[i%2], To: check.ServiceAddress(svc, exposedPort), SourcePort: firstChosenPort + i, Want: want})
+				}
+				return cases
+			}
+			// A kernel remembers an attempt from before the Service was served, and lets others from that port go the same way.
+			net.Expect(ctx, "the Service is created", toClusterIP(svc, check.AnsweredByEach(pods...), clients[:2]...)...)
+			net.Expect(ctx, "clients choose their ports", again(check.AnsweredBy(pods...))...)
+			slice.Endpoints = net.Slice(svc, pods[1]).Endpoints
+			net.UpdateSlice(ctx, slice) // the other goes on answering
+			net.Expect(ctx, "one of two endpoints is removed", again(check.AnsweredBy(pods[1]))...)
+		})
+
 	check.It(spec.ProxyEndpointRemoved, "of pods that are deleted receive no connections",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))

@@ -26,6 +26,10 @@ var (
 		spec.ProxyUDPFlowFollowsEndpoints)
 	UDPFlowOlderThanProxyStale = New("udp-flow-older-than-proxy-stale", "A UDP flow that began before the proxy was started anew goes on to an endpoint that is gone.",
 		spec.ProxyUDPFlowFollowsEndpoints)
+	EndedConnectionRemembered = New("ended-connection-remembered", "A connection from a port of a client goes to the endpoint that the one before had from there, be it gone.",
+		spec.ProxyEndpointRemoved)
+	FlowsOfOnePortConfused = New("flows-of-one-port-confused", "Of connections from one port of a client to several addresses with one endpoint only the first is answered.",
+		spec.ProxyRedirectTransparent)
 	BusyFlowStale = New("busy-udp-flow-stale", "A UDP flow goes on to an endpoint that is gone if it never pauses.",
 		spec.ProxyUDPFlowFollowsEndpoints)
 	BusyFlowLost = New("busy-udp-flow-lost", "A UDP flow that never pauses is not served if it began before there was an endpoint.",
