@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/report/bundle"
+	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
 func newReport() *cobra.Command {
@@ -25,6 +28,21 @@ func newReport() *cobra.Command {
 	}
 	cmd.AddCommand(newReportRender(), newReportMerge(), newReportDiff(), newReportCoverage(), newReportDefect(), newReportVerify(), newReportBadge(), newReportIndex(), newReportMatrix(), newReportSite())
 	return cmd
+}
+
+// writeOrShow writes a text to the file that --write names, or shows it if that is empty.
+func writeOrShow(out io.Writer, write string, text []byte) error {
+	if write == "" {
+		_, err := out.Write(text)
+		return err
+	}
+	if err := wholefile.Write(write, text, 0o644); err != nil {
+		if at, ok := errors.AsType[*fs.PathError](err); ok { // of a file beside it, which has a random name
+			err = at.Err
+		}
+		return usage("--write %s: %w", write, err)
+	}
+	return nil
 }
 
 func newReportRender() *cobra.Command {

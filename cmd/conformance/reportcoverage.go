@@ -1,15 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/service-conformance/conformance/framework/report"
-	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
 const coverageHead = `# What each tier judges
@@ -44,17 +41,7 @@ func newReportCoverage() *cobra.Command {
 				all = append(all, report.Covered{Name: name, Report: r})
 			}
 			text := fmt.Sprintf(coverageHead, "`conformance report coverage`") + report.CoverageMarkdown(all)
-			if write == "" {
-				fmt.Fprint(cmd.OutOrStdout(), text)
-				return nil
-			}
-			if err := wholefile.Write(write, []byte(text), 0o644); err != nil {
-				if at, ok := errors.AsType[*fs.PathError](err); ok { // of a file beside it, which has a random name
-					err = at.Err
-				}
-				return usage("--write %s: %w", write, err)
-			}
-			return nil
+			return writeOrShow(cmd.OutOrStdout(), write, []byte(text))
 		},
 	}
 	cmd.Flags().StringVar(&write, "write", "", "file to write instead of showing it")

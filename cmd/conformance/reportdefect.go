@@ -1,15 +1,10 @@
 package main
 
 import (
-	"errors"
-	"fmt"
-	"io/fs"
-
 	"github.com/spf13/cobra"
 
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/framework/spec"
-	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
 func newReportDefect() *cobra.Command {
@@ -35,17 +30,7 @@ func newReportDefect() *cobra.Command {
 			if err != nil {
 				return usage("%w", err)
 			}
-			if write == "" {
-				_, err := fmt.Fprintf(cmd.OutOrStdout(), "%s", text)
-				return err
-			}
-			if err := wholefile.Write(write, text, 0o644); err != nil {
-				if at, ok := errors.AsType[*fs.PathError](err); ok { // of a file beside it, which has a random name
-					err = at.Err
-				}
-				return usage("--write %s: %w", write, err)
-			}
-			return nil
+			return writeOrShow(cmd.OutOrStdout(), write, text)
 		},
 	}
 	cmd.Flags().StringVar(&write, "write", "", "file to write instead of showing it")
