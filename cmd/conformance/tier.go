@@ -61,8 +61,9 @@ func (p *place) account(run string) *candidate.Residue {
 	var err error
 	if c, can := p.Candidate.(candidate.Accountable); can && run != "" {
 		var r candidate.Residue
-		r, err = c.CloseAndAccount(ctx, run)
-		left = &r
+		if r, err = c.CloseAndAccount(ctx, run); err == nil || len(r.Left) > 0 { // who could not look does not say that there is none
+			left = &r
+		}
 	} else {
 		err = p.Close(ctx)
 	}

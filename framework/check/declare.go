@@ -41,9 +41,8 @@ type Declaration struct {
 
 	Traffic bool `json:"traffic,omitempty"` // it sends traffic, and so needs a data plane
 
-	alone bool
-
-	aloneUnless spec.Capability
+	alone       bool
+	aloneUnless spec.Capability // alone where the candidate does not offer it
 	long        bool
 	needs       []spec.Capability
 	claiming    []string

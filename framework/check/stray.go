@@ -9,11 +9,13 @@ import (
 	networkingv1 "k8s.io/api/networking/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
 )
 
 // removeStrays removes IPAddress objects that stand for Services of earlier checks, which are gone. The repair of kube-apiserver makes one now and then, and it
 // stays for minutes: that is for a check of spec.AllocFreedStaysFree to find. In a small range it would take an address from this check, which would accuse something
-// else. Objects of others stay: those whose parent is in a namespace that the suite did not make. It is for a range that the check has for itself.
+// else. So do reservations that a killed check has left, which have the label of runs. Objects of others stay: those whose parent is in a namespace that the suite did not make. It is for a range that the check has for itself.
 func (cp *ControlPlane) removeStrays(ctx context.Context) error {
 	addresses := cp.client.NetworkingV1().IPAddresses()
 	list, err := addresses.List(ctx, metav1.ListOptions{})
@@ -26,6 +28,12 @@ func (cp *ControlPlane) removeStrays(ctx context.Context) error {
 	var errs []error
 	for i := range list.Items {
 		object := &list.Items[i]
+		if object.Labels[candidate.RunLabel] != "" {
+			if err := addresses.Delete(ctx, object.Name, metav1.DeleteOptions{}); err != nil && !apierrors.IsNotFound(err) {
+				errs = append(errs, fmt.Errorf("delete IPAddress %s, which a killed check has reserved: %w", object.Name, err))
+			}
+			continue
+		}
 		parent, ours := parentOfOurs(object)
 		if !ours {
 			continue

@@ -50,7 +50,7 @@ type Options struct {
 	NoLoadBalancers bool
 	// Servers start API servers for checks that need ranges, or a server, of their own; nil where nothing does.
 	Servers Servers
-	// Proxies stop and start the service proxies of nodes, where nobody else uses the cluster; nil where nothing does.
+	// Proxies stop the service proxies of nodes, where nobody else uses the cluster; nil where nothing does.
 	Proxies Proxies
 	// Fenced says that the nodes answer for addresses that nobody has, and have the witnesses, see kindcluster.Fence.
 	Fenced bool

@@ -31,7 +31,7 @@ func (c *Cluster) CloseAndAccount(ctx context.Context, run string) (candidate.Re
 
 // residueIn looks for objects of a run, whose namespaces have one of the labels.
 func residueIn(ctx context.Context, client apiclient.Interface, run string, labels []string, serviceCIDRAPI bool) (candidate.Residue, error) {
-	r := candidate.Residue{Looked: []string{"ConfigMaps", "Namespaces"}}
+	r := candidate.Residue{Looked: []string{"Namespaces"}}
 	spaces, err := namespacesLeft(ctx, client, labels)
 	if err != nil {
 		return r, err
@@ -43,15 +43,18 @@ func residueIn(ctx context.Context, client apiclient.Interface, run string, labe
 		}
 		r.Left = append(r.Left, words)
 	}
-	if _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, aside, metav1.GetOptions{}); err == nil {
+	switch _, err := client.CoreV1().ConfigMaps(metav1.NamespaceSystem).Get(ctx, aside, metav1.GetOptions{}); {
+	case err == nil:
 		r.Left = append(r.Left, fmt.Sprintf("ConfigMap %s/%s, with the Service of the DNS", metav1.NamespaceSystem, aside))
-	} else if !apierrors.IsNotFound(err) && !apierrors.IsForbidden(err) {
+		fallthrough
+	case apierrors.IsNotFound(err):
+		r.Looked = append(r.Looked, "ConfigMaps")
+	case !apierrors.IsForbidden(err): // a run without the right has made none
 		return r, fmt.Errorf("look for the ConfigMap %s: %w", aside, err)
 	}
 	if !serviceCIDRAPI {
 		return r, nil
 	}
-	r.Looked = append(r.Looked, "ServiceCIDRs")
 	cidrs, err := client.NetworkingV1().ServiceCIDRs().List(ctx, metav1.ListOptions{})
 	if err != nil {
 		return r, fmt.Errorf("list the ServiceCIDRs: %w", err)
@@ -61,6 +64,7 @@ func residueIn(ctx context.Context, client apiclient.Interface, run string, labe
 			r.Left = append(r.Left, "ServiceCIDR "+s.Name)
 		}
 	}
+	r.Looked = append(r.Looked, "ServiceCIDRs")
 	return r, nil
 }
 

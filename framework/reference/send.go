@@ -34,7 +34,7 @@ type flow struct {
 	broken   bool
 	starts   int  // of the proxy, when it began
 	busy     bool // datagrams go on beside the shots
-	nowhere  bool // busy, and left where nobody answers
+	nowhere  bool // left where nobody answers
 }
 
 // sender is where a client's packets come from.

@@ -90,7 +90,7 @@ func (s *series) run() (int, error) {
 	for i, command := range s.commands {
 		under := s.stresses[i%len(s.stresses)]
 		i++
-		r, err := s.once(filepath.Join(dir, fmt.Sprint(i)), command, under)
+		r, did, err := s.once(filepath.Join(dir, fmt.Sprint(i)), command, under)
 		if err != nil {
 			return 0, fmt.Errorf("run %d, stress %s: %w", i, under.name, err)
 		}
@@ -106,8 +106,11 @@ func (s *series) run() (int, error) {
 		if residue == "" {
 			residue = "nobody looked"
 		}
-		fmt.Printf("run %2d  %s  stress %-10s  %5.1f s  %s  (%d conformant, %d non-conformant, %d unknown, %d not judged, %d not applicable checks, %d not run)  residue: %s\n", i,
-			r.Started.Format(time.TimeOnly), under.name, r.Seconds, r.VerdictLine(), r.Summary.Checks.Conformant, r.Summary.Checks.NonConformant, r.Summary.Checks.Unknown, r.Summary.Checks.NotJudged, r.Summary.Checks.NotApplicable, r.NotRun, residue)
+		if under.name != "none" && did == "" {
+			did = "no occasion"
+		}
+		fmt.Printf("run %2d  %s  stress %-28s  %5.1f s  %s  (%d conformant, %d non-conformant, %d unknown, %d not judged, %d not applicable checks, %d not run)  residue: %s\n", i,
+			r.Started.Format(time.TimeOnly), strings.TrimSuffix(under.name+": "+did, ": "), r.Seconds, r.VerdictLine(), r.Summary.Checks.Conformant, r.Summary.Checks.NonConformant, r.Summary.Checks.Unknown, r.Summary.Checks.NotJudged, r.Summary.Checks.NotApplicable, r.NotRun, residue)
 	}
 	differing, undecided := 0, 0
 	for _, name := range sortedNames(s.seen) {
@@ -195,39 +198,39 @@ func onlyIntermittent(verdicts map[check.Verdict][]int) bool {
 	return len(verdicts) == 2 && len(verdicts[check.Conformant]) > 0 && len(verdicts[listedIntermittent]) > 0
 }
 
-// once runs a command under stress. It has a process group of its own, as a run in a terminal.
-func (s *series) once(dir string, command []string, under stress) (*report.Report, error) {
+// once runs a command under stress, and says what that has done.
+func (s *series) once(dir string, command []string, under stress) (_ *report.Report, did string, _ error) {
 	cmd := exec.Command(command[0], append(slices.Clone(command[1:]), "--report-dir", filepath.Join(dir, "report"))...)
 	var output bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &output, &output
 	if under.prepare != nil {
 		restore, err := under.prepare(dir, cmd)
 		if err != nil {
-			return nil, err
+			return nil, "", err
 		}
-		defer restore()
+		defer func() { did = restore() }()
 	}
 	if err := cmd.Start(); err != nil {
-		return nil, err
+		return nil, did, err
 	}
 	ctx, cancel := context.WithCancel(context.Background())
 	var beside sync.WaitGroup
 	if under.during != nil {
-		beside.Go(func() { under.during(ctx, cmd, s.random) })
+		beside.Go(func() { did = under.during(ctx, cmd, s.random) })
 	}
 	err := cmd.Wait()
 	cancel()
 	beside.Wait()
 	var exit *exec.ExitError
 	if err != nil && !errors.As(err, &exit) {
-		return nil, err
+		return nil, did, err
 	}
 	data, readErr := os.ReadFile(filepath.Join(dir, "report", report.JSONFile))
 	if readErr != nil {
-		return nil, fmt.Errorf("%w\n%s", errors.Join(err, readErr), strings.TrimSpace(output.String()))
+		return nil, did, fmt.Errorf("%w\n%s", errors.Join(err, readErr), strings.TrimSpace(output.String()))
 	}
 	var r report.Report
-	return &r, json.Unmarshal(data, &r)
+	return &r, did, json.Unmarshal(data, &r)
 }
 
 func total(verdicts map[check.Verdict][]int) (n int) {

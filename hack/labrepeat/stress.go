@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -23,10 +24,10 @@ import (
 // A stress makes the machine worse while a run goes on. What it finds it puts back when the run ends.
 type stress struct {
 	name string
-	// prepare changes the command before it starts, and returns what puts the machine right again; nil if there is nothing to do.
-	prepare func(dir string, cmd *exec.Cmd) (restore func(), err error)
-	// during works beside the run until the context ends.
-	during func(ctx context.Context, run *exec.Cmd, random *rand.Rand)
+	// prepare changes the command before it starts, and returns what puts the machine right again and says what was done; nil if there is nothing to do.
+	prepare func(dir string, cmd *exec.Cmd) (restore func() string, err error)
+	// during works beside the run until the context ends, and says what it has done; nothing if it had no occasion.
+	during func(ctx context.Context, run *exec.Cmd, random *rand.Rand) string
 }
 
 // stresses are all that there are. The clock of the machine is not among them: a namespace has none of its own.
@@ -54,7 +55,7 @@ func parseStresses(names string) (chosen []stress, err error) {
 }
 
 // busy keeps every processor busy twice.
-func busy(ctx context.Context, _ *exec.Cmd, _ *rand.Rand) {
+func busy(ctx context.Context, _ *exec.Cmd, _ *rand.Rand) string {
 	var all sync.WaitGroup
 	for range 2 * runtime.NumCPU() {
 		all.Go(func() {
@@ -66,13 +67,14 @@ func busy(ctx context.Context, _ *exec.Cmd, _ *rand.Rand) {
 		})
 	}
 	all.Wait()
+	return fmt.Sprintf("%d loops", 2*runtime.NumCPU())
 }
 
 // hoard holds half of the memory that is available, and touches it again and again.
-func hoard(ctx context.Context, _ *exec.Cmd, _ *rand.Rand) {
+func hoard(ctx context.Context, _ *exec.Cmd, _ *rand.Rand) string {
 	available, known := memory.Available()
 	if !known {
-		return
+		return ""
 	}
 	held := make([]byte, available/2)
 	for ctx.Err() == nil {
@@ -84,23 +86,30 @@ func hoard(ctx context.Context, _ *exec.Cmd, _ *rand.Rand) {
 		case <-time.After(100 * time.Millisecond):
 		}
 	}
+	return fmt.Sprintf("%d MiB held", len(held)>>20)
 }
 
+// workerName is what the kernel calls a process of a run that judges: proc_pid_stat(5) cuts conformance.test.
+const workerName = "conformance.tes"
+
 // killWorker kills a process of the run that judges, again and again.
-func killWorker(ctx context.Context, run *exec.Cmd, random *rand.Rand) {
-	for {
+func killWorker(ctx context.Context, run *exec.Cmd, random *rand.Rand) string {
+	for killed := 0; ; {
 		select {
 		case <-ctx.Done():
-			return
+			if killed == 0 {
+				return ""
+			}
+			return fmt.Sprintf("%d workers killed", killed)
 		case <-time.After(time.Duration(5+random.IntN(20)) * time.Second):
 		}
-		if workers := descendants(run.Process.Pid, filepath.Base(run.Path)); len(workers) > 0 {
-			_ = syscall.Kill(workers[random.IntN(len(workers))], syscall.SIGKILL)
+		if workers := descendants(run.Process.Pid, workerName); len(workers) > 0 && syscall.Kill(workers[random.IntN(len(workers))], syscall.SIGKILL) == nil {
+			killed++
 		}
 	}
 }
 
-// descendants are the processes of a program below another process, but for those that have children of that name: they lead.
+// descendants are the processes of a name below another process.
 func descendants(of int, name string) (pids []int) {
 	children, names := map[int][]int{}, map[int]string{}
 	stats, _ := filepath.Glob("/proc/[0-9]*/stat") // the pattern is well formed
@@ -118,7 +127,7 @@ func descendants(of int, name string) (pids []int) {
 	var visit func(pid int)
 	visit = func(pid int) {
 		for _, child := range children[pid] {
-			if names[child] == name && !slices.ContainsFunc(children[child], func(p int) bool { return names[p] == name }) {
+			if names[child] == name {
 				pids = append(pids, child)
 			}
 			visit(child)
@@ -151,7 +160,7 @@ func parseStat(text string) (pid, parent int, name string, ok bool) {
 const smallSize = "400m"
 
 // smallDisk gives the run a file system for its temporary files that fills up. It needs root.
-func smallDisk(dir string, cmd *exec.Cmd) (func(), error) {
+func smallDisk(dir string, cmd *exec.Cmd) (func() string, error) {
 	tmp := filepath.Join(dir, "tmp")
 	if err := os.MkdirAll(tmp, 0o700); err != nil {
 		return nil, err
@@ -160,6 +169,7 @@ func smallDisk(dir string, cmd *exec.Cmd) (func(), error) {
 		return nil, fmt.Errorf("mount a small file system: %w", err)
 	}
 	cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+	var filled atomic.Bool
 	full := time.AfterFunc(40*time.Second, func() {
 		f, err := os.Create(filepath.Join(tmp, "ballast"))
 		if err != nil {
@@ -169,9 +179,14 @@ func smallDisk(dir string, cmd *exec.Cmd) (func(), error) {
 		for block := make([]byte, 1<<20); err == nil; {
 			_, err = f.Write(block)
 		}
+		filled.Store(true)
 	})
-	return func() {
+	return func() string {
 		full.Stop()
 		_ = syscall.Unmount(tmp, syscall.MNT_DETACH)
+		if filled.Load() {
+			return "disk filled"
+		}
+		return ""
 	}, nil
 }

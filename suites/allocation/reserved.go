@@ -50,8 +50,7 @@ func (f *fill) reserveInside(ctx context.Context, cp *check.ControlPlane) {
 	label := map[string]string{candidate.RunLabel: cp.Namespace()}
 	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) {
 		removeReserved(ctx, cp, metav1.FormatLabelSelector(metav1.SetAsLabelSelector(label)))
-	},
-		ginkgo.NodeTimeout(slowFillTimeout))
+	}, ginkgo.NodeTimeout(slowFillTimeout))
 	check.Concurrently(fillClients, func(client int) {
 		for i := client; i < len(inside); i += fillClients {
 			ip := &networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: inside[i].String(), Labels: label}}
