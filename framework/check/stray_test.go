@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/candidate/apiclient/fromclientset"
 )
 
@@ -29,6 +30,7 @@ func TestOnlyAddressesOfChecksWhoseServicesAreGoneAreRemoved(t *testing.T) {
 		address("10.96.0.4", "services", "shop", "gone"),
 		address("10.96.0.5", "gateways", "conformance-a-1", "gone"),
 		address("10.96.0.6", "", "", ""),
+		&networkingv1.IPAddress{ObjectMeta: metav1.ObjectMeta{Name: "10.96.0.7", Labels: map[string]string{candidate.RunLabel: "conformance-a-2"}}}, // that a killed check has reserved
 	)
 	cp := &ControlPlane{client: fromclientset.Of(client)}
 	if err := cp.removeStrays(t.Context()); err != nil {
