@@ -129,6 +129,22 @@ func inShards(t *testing.T, n int, args ...string) (folder, stdout, stderr strin
 	return filepath.Join(dir, "merged"), stdout, stderr, code
 }
 
+// failures are the whole messages of the checks that failed, of which the terminal shows the beginning.
+func failures(t *testing.T, folder string) string {
+	t.Helper()
+	r, err := report.Open(folder)
+	if err != nil {
+		return err.Error()
+	}
+	b := &strings.Builder{}
+	for i := range r.Checks {
+		if f := r.Checks[i].Failure; f != nil {
+			fmt.Fprintf(b, "%s: %s\n%v\n", r.Checks[i].Check, f.Message, r.Checks[i].Evidence)
+		}
+	}
+	return b.String()
+}
+
 // decided is report.json of a folder without what differs between two runs of the same flags. These are times,
 // addresses, and names of namespaces.
 func decided(t *testing.T, folder string) []byte {
@@ -169,7 +185,7 @@ func TestARunInShardsIsTheRun(t *testing.T) {
 				t.Errorf("the merged report is another one than that of the run: %s", firstDifference(got, want))
 			}
 			if code != wantCode || !strings.Contains(stdout, "verdict: ") {
-				t.Errorf("exit code %d, want %d\n%s%s", code, wantCode, stdout, stderr)
+				t.Errorf("exit code %d, want %d\n%s%s\n%s", code, wantCode, stdout, stderr, failures(t, merged))
 			}
 			for _, face := range report.Faces {
 				if info, err := os.Stat(filepath.Join(merged, face.File)); err != nil || info.Size() == 0 {

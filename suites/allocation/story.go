@@ -34,6 +34,7 @@ type story struct {
 	all     []string // the addresses of the Service range
 	upper   []string // those of its upper band
 	began   time.Time
+	latest  atomic.Int64 // the latest moment that was read
 	took    time.Duration
 	sent    int
 
@@ -138,8 +139,16 @@ func (s *story) recordObjects(ip string) {
 	}
 }
 
-// now is the time since the story began.
-func (s *story) now() time.Duration { return time.Since(s.began) }
+// now is a moment since the story began. What happens after it has a later moment, whichever processor reads its clock.
+func (s *story) now() time.Duration {
+	for {
+		latest := s.latest.Load()
+		now := max(int64(time.Since(s.began)), latest+1)
+		if s.latest.CompareAndSwap(latest, now) {
+			return time.Duration(now)
+		}
+	}
+}
 
 // tell lets the clients send their requests, and do what happens when half of them have been sent. Afterwards it deletes what there is, and names every address.
 func (s *story) tell(ctx context.Context, meanwhile func()) {
