@@ -113,12 +113,7 @@ func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
 			fmt.Fprintf(r.out, "no API servers for checks alone: %v\n", err)
 		}
 		if t.disposable {
-			proxies, err := kindcluster.OpenProxies(ctx, t.ofKind)
-			if err == nil {
-				o.Proxies = proxies
-			} else {
-				fmt.Fprintf(r.out, "no proxy can be stopped: %v\n", err)
-			}
+			t.openProxies(ctx, r, &o)
 		}
 	}
 	c, err := cluster.Open(ctx, o)
@@ -145,6 +140,24 @@ func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
 		sweep(ctx, r.out, t.kubeconfig)
 	}
 	return p, nil
+}
+
+// openProxies finds what checks may do with proxies: have nodes of their own, or stop those of nodes that all share.
+func (t *clusterTier) openProxies(ctx context.Context, r *plan, o *cluster.Options) {
+	spares, err := kindcluster.OpenSpares(ctx, t.ofKind)
+	switch {
+	case err != nil:
+		fmt.Fprintf(r.out, "no node for a check alone: %v\n", err)
+	case spares != nil:
+		o.Spares = spares
+		return
+	}
+	proxies, err := kindcluster.OpenProxies(ctx, t.ofKind)
+	if err != nil {
+		fmt.Fprintf(r.out, "no proxy can be stopped: %v\n", err)
+		return
+	}
+	o.Proxies = proxies
 }
 
 // sweep removes what a killed run has left a day ago. What resists does not keep another run from its work.

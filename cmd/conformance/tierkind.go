@@ -27,6 +27,7 @@ type kindTier struct {
 const (
 	defaultWorkers = 2
 	defaultMost    = 2
+	spareNodes     = 2 // for checks that have nodes of their own
 )
 
 func (*kindTier) name() string { return "kind" }
@@ -79,6 +80,11 @@ func (t *kindTier) run(ctx context.Context, r *plan) error {
 	clusters, err := t.clusters(r.runFlags)
 	if err != nil {
 		return err
+	}
+	for i := range clusters {
+		if r.traffic && clusters[i].Workers > 0 {
+			clusters[i].Spares = spareNodes
+		}
 	}
 	return r.onClusters(ctx, t, t.how(r.runFlags), func(o clusterrun.Options) (*clusterrun.Run, error) { return clusterrun.Kind(o, clusters, t.most) })
 }

@@ -156,6 +156,9 @@ type Access struct {
 // namespaces of the checks.
 const RunLabel = "service-conformance/run"
 
+// SpareLabel marks the nodes of a cluster that are no shared ones: the kube-proxy there is that of the check which has the node.
+const SpareLabel = "service-conformance/spare"
+
 // BalancerCleanup is the finalizer by which a Service waits until its load balancer is cleaned up (KEP-980). It belongs
 // to the controller that makes load balancers. If anything else removes it, a load balancer is left behind.
 const BalancerCleanup = "service.kubernetes.io/load-balancer-cleanup"

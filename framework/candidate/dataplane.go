@@ -14,6 +14,8 @@ type DataPlaneRequest struct {
 	DualStack bool `json:"dualStack,omitempty"`
 	// LendNamespace asks for a namespace in which pods have been started already, see NamespaceLender and Pod.AnyName. A candidate need not have one.
 	LendNamespace bool `json:"lendNamespace,omitempty"`
+	// OwnNodes is how many nodes the check adds at most (NodeOwner.AddNode). A candidate that has few to add keeps them for the lease.
+	OwnNodes int `json:"ownNodes,omitempty"`
 }
 
 // NamespaceLender is a DataPlane that has been lent a namespace together with the lease.

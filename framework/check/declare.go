@@ -50,6 +50,7 @@ type Declaration struct {
 	versions    []string
 	exclusive   bool
 	dualStack   bool
+	ownNodes    int // as said; see nodesOfItsOwn
 	fixedRange  bool
 	nodePorts   string
 	timeline    bool
@@ -142,6 +143,9 @@ func Alone() Option { return func(d *Declaration) { d.alone = true } }
 
 // AloneUnless is Alone where the candidate does not offer the capability: there the check does to what all share what it would do to something of its own.
 func AloneUnless(c spec.Capability) Option { return func(d *Declaration) { d.aloneUnless = c } }
+
+// OwnNodes says how many nodes the check adds at most, if that is more than one.
+func OwnNodes(n int) Option { return func(d *Declaration) { d.ownNodes = n } }
 
 // Long lets the check begin before others, with those that stand in the same container. It waits for seconds that
 // others can use, and would delay the end of the run.
@@ -299,6 +303,14 @@ func (d *Declaration) hasShared(cidr string) bool {
 	}
 	what := setup.Candidate.Describe()
 	return what.Shared.Meant(cidr, d.nodePorts)
+}
+
+// nodesOfItsOwn is how many nodes the check may add.
+func (d *Declaration) nodesOfItsOwn() int {
+	if slices.Contains(d.needs, spec.ProxyConfiguration) || d.aloneUnless == spec.ProxyConfiguration {
+		return max(1, d.ownNodes)
+	}
+	return d.ownNodes
 }
 
 // aloneHere reports whether the check has nothing of its own to work on (AloneUnless).

@@ -33,6 +33,7 @@ type Network struct {
 	mu        sync.Mutex
 	pods      []candidate.Pod            // that answer
 	nodes     []candidate.Node           // of the check's own
+	ownNodes  int                        // how many these may be
 	lent      map[candidate.PodName]bool // those of them that are not the check's own
 	addresses []netip.Addr               // of ExternalAddress
 	steady    map[string]candidate.Pod   // for controls of During, by node
@@ -253,9 +254,15 @@ func (n *Network) forget(pod candidate.Pod) {
 	n.pods = slices.DeleteFunc(n.pods, func(p candidate.Pod) bool { return p.PodName == pod.PodName })
 }
 
-// AddNode starts a node of the check's own, with a proxy configured as given.
+// AddNode starts a node of the check's own, with a proxy configured as given. The check says how many it adds (OwnNodes).
 func (n *Network) AddNode(ctx context.Context, proxy candidate.ProxyConfiguration) candidate.Node {
 	ginkgo.GinkgoHelper()
+	n.mu.Lock()
+	added := len(n.nodes)
+	n.mu.Unlock()
+	if added >= n.ownNodes {
+		Abort("the check adds more nodes than it says: declare check.OwnNodes(%d)", added+1)
+	}
 	node, err := n.OwnNodes().AddNode(ctx, candidate.Node{Name: n.Namespace() + "-" + n.Name("node"), Zone: n.plane.Nodes()[0].Zone}, proxy)
 	mustOffer(err, "add a node")
 	n.mu.Lock()

@@ -174,6 +174,7 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 	}
 	if d.Traffic {
 		net := newNetwork(cp, plane, what)
+		net.ownNodes = d.nodesOfItsOwn()
 		if d.timeline {
 			net.shots = newRecorder(net.virtual)
 			current.shots = net.shots
@@ -223,7 +224,7 @@ func aliveStill(ctx ginkgo.SpecContext, lease candidate.ControlPlane) {
 // acquire leases what the check needs: a data plane, which is a control plane too, or a control plane.
 func acquire(ctx context.Context, d *Declaration, request candidate.Request) (candidate.ControlPlane, candidate.DataPlane, error) {
 	if d.Traffic {
-		plane, err := setup.Candidate.DataPlane(ctx, candidate.DataPlaneRequest{DualStack: d.dualStack, LendNamespace: d.sharesNamespace()})
+		plane, err := setup.Candidate.DataPlane(ctx, candidate.DataPlaneRequest{DualStack: d.dualStack, LendNamespace: d.sharesNamespace(), OwnNodes: d.nodesOfItsOwn()})
 		return plane, plane, err
 	}
 	cp, err := setup.Candidate.ControlPlane(ctx, request)

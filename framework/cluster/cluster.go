@@ -52,6 +52,8 @@ type Options struct {
 	Servers Servers
 	// Proxies stop the service proxies of nodes, where nobody else uses the cluster; nil where nothing does.
 	Proxies Proxies
+	// Spares are nodes that are lent to checks, each with a kube-proxy of the check's own; nil where there are none.
+	Spares SpareNodes
 	// Fenced says that the nodes answer for addresses that nobody has, and have the witnesses, see kindcluster.Fence.
 	Fenced bool
 }
@@ -84,6 +86,7 @@ type Cluster struct {
 	external     candidate.ExternalAddresses
 	hosts        hosts
 	backends     backends
+	spares       *spares // nil where there are none
 }
 
 // patience is more than that of a lab: the nodes have other work, and containers take their time.
@@ -169,6 +172,9 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 		return fmt.Errorf("list the nodes: %w", err)
 	}
 	c.nodes = nodesOf(list)
+	if c.options.Spares != nil {
+		c.spares = newSpares(c, list, c.options.Spares)
+	}
 	if c.withoutDataPlane() != nil {
 		return nil //nolint:nilerr // a cluster without one is judged all the same
 	}
@@ -226,6 +232,12 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, err
 	visible := []spec.Capability{spec.KubeProxy, mode}
 	if a := configuration.MetricsBindAddress; a == "" || strings.HasSuffix(a, fmt.Sprintf(":%d", candidate.ProxyMetricsPort)) {
 		visible = append(visible, spec.ProxyMetrics)
+	}
+	if c.spares != nil {
+		visible = append(visible, spec.ProxyConfiguration)
+		if c.options.Spares.IPVS() && mode != spec.IPVS { // a check can add a node of that mode
+			visible = append(visible, spec.IPVS)
+		}
 	}
 	return visible, nil
 }

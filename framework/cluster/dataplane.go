@@ -41,11 +41,20 @@ func (c *Cluster) DataPlane(ctx context.Context, request candidate.DataPlaneRequ
 	if request.DualStack && len(c.cidrs) < 2 {
 		return nil, candidate.UnavailableHere("a cluster of both families, such as --service-cidr 10.96.0.0/16,fd00:10:96::/112", "the cluster is single-stack")
 	}
-	unlock, err := c.turn.share(ctx)
+	lent, err := c.spares.lend(ctx, request.OwnNodes)
 	if err != nil {
 		return nil, err
 	}
-	d := &dataPlane{controlPlane: controlPlane{cluster: c, release: unlock}, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1))}
+	share, err := c.turn.share(ctx)
+	if err != nil {
+		lent.back()
+		return nil, err
+	}
+	unlock := func() {
+		share()
+		lent.back()
+	}
+	d := &dataPlane{controlPlane: controlPlane{cluster: c, release: unlock}, lent: lent, id: fmt.Sprintf("%s-%d", c.runID, c.leases.Add(1))}
 	if request.LendNamespace {
 		if d.namespace, err = c.takeNamespace(ctx); err != nil {
 			unlock()
@@ -66,6 +75,7 @@ type dataPlane struct {
 	namespace string // that was lent; empty if none was
 	pods      candidate.LeasedPods[*pod]
 	stopped   stoppedProxies
+	lent      *lentNodes // nil if none were
 }
 
 var _ candidate.DataPlane = (*dataPlane)(nil)
@@ -217,6 +227,7 @@ func (d *dataPlane) Release() {
 	ctx, cancel := context.WithTimeout(context.Background(), candidate.InsistTimeout)
 	defer cancel()
 	var gone sync.WaitGroup
+	gone.Go(func() { d.lent.reset(ctx) })
 	var back []*pod // into the namespace that was lent
 	for _, p := range pods {
 		if p.lent && !p.ended.Load() {
@@ -246,12 +257,7 @@ func nodesOf(list *corev1.NodeList) []candidate.Node {
 		if !usable(&n) {
 			continue
 		}
-		node := candidate.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone]}
-		for _, a := range n.Status.Addresses {
-			if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
-				node.Addresses = append(node.Addresses, ip)
-			}
-		}
+		node := candidate.Node{Name: n.Name, Zone: n.Labels[corev1.LabelTopologyZone], Addresses: addressesOf(&n)}
 		if _, control := n.Labels["node-role.kubernetes.io/control-plane"]; control {
 			others = append(others, node)
 		} else {
@@ -259,6 +265,16 @@ func nodesOf(list *corev1.NodeList) []candidate.Node {
 		}
 	}
 	return append(workers, others...)
+}
+
+// addressesOf are those of a node.
+func addressesOf(n *corev1.Node) (all []netip.Addr) {
+	for _, a := range n.Status.Addresses {
+		if ip, err := netip.ParseAddr(a.Address); err == nil && a.Type == corev1.NodeInternalIP {
+			all = append(all, ip)
+		}
+	}
+	return all
 }
 
 // nobodyIn are the last addresses of the pod ranges of the last node, one of each family. Pods are given the first
@@ -291,7 +307,8 @@ func usable(n *corev1.Node) bool {
 		return c.Type == corev1.NodeReady && c.Status == corev1.ConditionTrue
 	})
 	leaves := slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Effect == corev1.TaintEffectNoExecute || t.Key == taintToBeDeleted })
-	return ready && !leaves && !n.Spec.Unschedulable && n.Labels[corev1.LabelOSStable] != "windows"
+	_, spare := n.Labels[candidate.SpareLabel]
+	return ready && !spare && !leaves && !n.Spec.Unschedulable && n.Labels[corev1.LabelOSStable] != "windows"
 }
 
 // taintToBeDeleted is what the cluster autoscaler gives a node that it is about to remove.

@@ -50,18 +50,16 @@ type stoppedProxies struct {
 
 var _ candidate.NodeOwner = (*dataPlane)(nil)
 
-// AddNode implements candidate.NodeOwner: a cluster has the nodes that it has.
-func (*dataPlane) AddNode(context.Context, candidate.Node, candidate.ProxyConfiguration) (candidate.Node, error) {
-	return candidate.Node{}, notOurs()
-}
-
 // notOurs says why the nodes are as they are.
 func notOurs() error {
-	return candidate.UnavailableHere("--tier lab", "the nodes, and how their proxies are configured, are not a check's")
+	return candidate.UnavailableHere("--tier lab or kind", "the nodes, and how their proxies are configured, are not a check's")
 }
 
-// StopProxy implements candidate.NodeOwner, for a node that checks share (capability proxy-stops).
+// StopProxy implements candidate.NodeOwner: for a node that was lent, and one that checks share (capability proxy-stops).
 func (d *dataPlane) StopProxy(ctx context.Context, node string) error {
+	if d.lent.has(node) {
+		return d.cluster.options.Spares.Stop(ctx, node)
+	}
 	if d.cluster.options.Proxies == nil {
 		return notOurs()
 	}
@@ -71,8 +69,11 @@ func (d *dataPlane) StopProxy(ctx context.Context, node string) error {
 	return d.cluster.options.Proxies.Stop(ctx, node)
 }
 
-// StartProxy implements candidate.NodeOwner. The configuration is that of the node's proxy.
-func (d *dataPlane) StartProxy(ctx context.Context, node string, _ candidate.ProxyConfiguration) error {
+// StartProxy implements candidate.NodeOwner. The configuration of a node that checks share is that of its proxy.
+func (d *dataPlane) StartProxy(ctx context.Context, node string, p candidate.ProxyConfiguration) error {
+	if d.lent.has(node) {
+		return d.cluster.options.Spares.Start(ctx, node, p)
+	}
 	if d.cluster.options.Proxies == nil {
 		return notOurs()
 	}
@@ -84,14 +85,6 @@ func (d *dataPlane) StartProxy(ctx context.Context, node string, _ candidate.Pro
 	}
 	return err
 }
-
-// ProxyState implements candidate.NodeOwner.
-func (*dataPlane) ProxyState(context.Context, string) (candidate.ProxyState, error) {
-	return candidate.ProxyState{}, notOurs()
-}
-
-// Interfere implements candidate.NodeOwner.
-func (*dataPlane) Interfere(context.Context, string, candidate.Interference) error { return notOurs() }
 
 // startWithin bounds how long it may take to start what a check has left stopped.
 const startWithin = 30 * time.Second

@@ -61,7 +61,7 @@ func Create(ctx context.Context, o Options, dir, logs string) (*Cluster, error) 
 	if err != nil {
 		return nil, err
 	}
-	return createKind(ctx, o.Name, config, 1+o.Workers, dir, logs)
+	return createKind(ctx, o.Name, config, 1+o.Workers+o.Spares, dir, logs)
 }
 
 // CreateFromFile is Create from a file in kind's own form, whose nodes it counts. The name in the file gives way to that of the caller.

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/kind/pkg/apis/config/v1alpha4"
 	"sigs.k8s.io/yaml"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -29,6 +30,8 @@ type Options struct {
 	Lasting bool
 	// Workers is the number of nodes beside the control plane, which takes their part where there are none.
 	Workers int
+	// Spares is the number of further workers that are for checks alone (candidate.SpareLabel).
+	Spares int
 }
 
 // Zones are given to the workers in turn; the control plane is in the first one.
@@ -63,6 +66,14 @@ const etcdInMemory = `kind: ClusterConfiguration
 etcd:
   local:
     dataDir: /tmp/etcd
+`
+
+// unscheduled keeps pods of the cluster off a spare node. Those of checks are bound to their node.
+const unscheduled = `kind: JoinConfiguration
+nodeRegistration:
+  taints:
+  - key: ` + candidate.SpareLabel + `
+    effect: NoSchedule
 `
 
 func (o *Options) kubeadmPatches() []string {
@@ -132,6 +143,12 @@ func (o *Options) config() ([]byte, error) {
 	}
 	for i := range o.Workers {
 		c.Nodes = append(c.Nodes, o.node(v1alpha4.WorkerRole, i))
+	}
+	for i := range o.Spares {
+		n := o.node(v1alpha4.WorkerRole, i)
+		n.Labels[candidate.SpareLabel] = "true"
+		n.KubeadmConfigPatches = []string{unscheduled}
+		c.Nodes = append(c.Nodes, n)
 	}
 	return yaml.Marshal(c)
 }

@@ -51,7 +51,7 @@ func Kind(o Options, clusters []kindcluster.Options, most int) (*Run, error) {
 	}
 	workers := 0
 	for _, c := range clusters {
-		workers = max(workers, c.Workers)
+		workers = max(workers, c.Workers+c.Spares)
 	}
 	available, _ := memory.Available() // 0 if it is not known
 	fit, why := fitting(min(most, len(clusters)), workers, available)

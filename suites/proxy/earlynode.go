@@ -85,6 +85,7 @@ var _ = ginkgo.Describe("a proxy that starts early", func() {
 	})
 
 	check.It(spec.ProxyStartBeforeNode, "serves before its Node exists", check.Long(), func(ctx context.Context, net *check.Network) {
+		deletesNode(net)
 		nodes := net.Client().CoreV1().Nodes()
 		early(ctx, net, "an object",
 			func(object *corev1.Node) {

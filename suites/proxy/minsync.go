@@ -84,7 +84,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			check.Deciding(func() { syncedWithin(before, after, period) }, spec.ProxySyncMergesChanges, spec.ProxySyncMinPeriod)
 		})
 
-	check.It(spec.ProxySyncMinPeriodDefault, "is one second where the configuration does not name it, and one of zero lets one sync follow another at once",
+	check.It(spec.ProxySyncMinPeriodDefault, "is one second where the configuration does not name it, and one of zero lets one sync follow another at once", check.OwnNodes(2),
 		check.Also(spec.ProxySyncMinPeriodZero), check.Needs(spec.ProxyMetrics), check.Alone(),
 		func(ctx context.Context, net *check.Network) {
 			const second = time.Second
@@ -122,7 +122,7 @@ var _ = ginkgo.Describe("minSyncPeriod", func() {
 			}, spec.ProxySyncMinPeriodZero)
 		})
 
-	check.It(spec.ProxySyncConfigurable, "is that of the file on each node", check.Needs(spec.ProxyMetrics), check.Long(),
+	check.It(spec.ProxySyncConfigurable, "is that of the file on each node", check.OwnNodes(2), check.Needs(spec.ProxyMetrics), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			const slow, changes = 5 * time.Second, 10
 			slowly := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables, MinSyncPeriod: slow.String(), SyncPeriod: "20s"})

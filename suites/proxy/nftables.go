@@ -76,7 +76,7 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 				clients[0], check.Host(net.Node(1)), check.Outside(net.Node(2))))...)
 		})
 
-	check.It(spec.ProxyNftablesNodePortsPrimary, "serves node ports on the primary address of a node alone, and not on loopback where no gate asks for it", check.Claiming(spec.FeatureNodePort),
+	check.It(spec.ProxyNftablesNodePortsPrimary, "serves node ports on the primary address of a node alone, and not on loopback where no gate asks for it", check.OwnNodes(2), check.Claiming(spec.FeatureNodePort),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			svc := net.Expose(ctx, exposed("app", onNodePorts()))

@@ -41,7 +41,7 @@ func nodePortsOn(ctx context.Context, net *check.Network, onPrimary, onSecondary
 }
 
 var _ = ginkgo.Describe("nodePortAddresses", func() {
-	check.It(spec.ProxyNodePortAddresses, "serve node ports in the ranges that they name and nowhere else", check.Claiming(spec.FeatureNodePort),
+	check.It(spec.ProxyNodePortAddresses, "serve node ports in the ranges that they name and nowhere else", check.OwnNodes(2), check.Claiming(spec.FeatureNodePort),
 		func(ctx context.Context, net *check.Network) {
 			nodePortsOn(ctx, net, false, true, func(_, secondary netip.Addr) []string { return []string{alone(secondary).String()} })
 			nodePortsOn(ctx, net, true, true, func(primary, secondary netip.Addr) []string {

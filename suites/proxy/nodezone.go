@@ -52,12 +52,15 @@ var _ = ginkgo.Describe("the zone of a node", func() {
 		node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 		toTheZone(ctx, net, node.Name, "")
 		pod := ownBackends(ctx, net, map[string]string{"app": "zoned"}, node.Name)[0]
-		svc := net.Expose(ctx, exposed("zoned", check.With(func(s *corev1.Service) {
-			if net.OfVersion(">=1.31") {
-				s.Spec.TrafficDistribution = new(corev1.ServiceTrafficDistributionPreferClose)
-			}
-		})))
-		tells := func(what, zone string) {
+		services := make([]*corev1.Service, 8) // a controller that does not look at Nodes may come by one of them for another reason
+		for i := range services {
+			services[i] = net.Expose(ctx, exposed(fmt.Sprintf("zoned-%d", i), selecting("zoned"), check.With(func(s *corev1.Service) {
+				if net.OfVersion(">=1.31") {
+					s.Spec.TrafficDistribution = new(corev1.ServiceTrafficDistributionPreferClose)
+				}
+			})))
+		}
+		each := func(svc *corev1.Service, what, zone string) {
 			ginkgo.GinkgoHelper()
 			generated(ctx, net, svc, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
 				e, _ := endpointOf(found, pod)
@@ -75,6 +78,10 @@ var _ = ginkgo.Describe("the zone of a node", func() {
 				}
 				g.Expect(slices.Compact(hints)).To(ConsistOf(zone), "zones that the endpoint has hints for")
 			})
+		}
+		tells := func(what, zone string) {
+			ginkgo.GinkgoHelper()
+			check.Concurrently(len(services), func(i int) { each(services[i], what, zone) })
 		}
 		tells("a pod is on a node without a zone", "")
 		toTheZone(ctx, net, node.Name, z.names[0])

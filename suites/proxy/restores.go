@@ -73,7 +73,7 @@ var _ = ginkgo.Describe("an update that writes only what changed", func() {
 			net.Expect(ctx, "other Services come, change and go", others...)
 		})
 
-	check.It(spec.ProxyPartialSyncComplete, "leaves the same behaviour as a proxy that starts afresh", check.Needs(spec.ProxyConfiguration), check.Long(),
+	check.It(spec.ProxyPartialSyncComplete, "leaves the same behaviour as a proxy that starts afresh", check.OwnNodes(2), check.Needs(spec.ProxyConfiguration), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.IPTables})
 			s := newSwitching(ctx, net, "app", node.Name)

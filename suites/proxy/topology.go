@@ -100,7 +100,7 @@ var _ = ginkgo.Describe("topology hints", func() {
 			net.Expect(ctx, "endpoints have hints for each other's zone", z.reach(net, svc, onlyBy(2, b), onlyBy(2, a))...)
 		})
 
-	check.It(spec.ProxyTopologyHintsUsed, "keep traffic with endpoints for the zone that the node had before its proxy started",
+	check.It(spec.ProxyTopologyHintsUsed, "keep traffic with endpoints for the zone that the node had before its proxy started", check.OwnNodes(1),
 		func(ctx context.Context, net *check.Network) {
 			z := newZones(ctx, net)
 			a, b := z.backends[0], z.backends[1]

@@ -13,6 +13,7 @@ import (
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/internal/lab/isolation"
 	"github.com/service-conformance/conformance/internal/lab/process"
+	"github.com/service-conformance/conformance/internal/ownproxy"
 )
 
 // ProxyOptions say which service proxy the nodes of a lab run.
@@ -67,9 +68,6 @@ const (
 	guestSyncPeriod  = "8s"
 )
 
-// proxyDefault leaves a period to kube-proxy.
-const proxyDefault = "default"
-
 // SharedProxy is the configuration of the proxies that all checks share.
 func SharedProxy() candidate.ProxyConfiguration {
 	if isolation.InGuest() {
@@ -80,9 +78,6 @@ func SharedProxy() candidate.ProxyConfiguration {
 
 // kubeProxyConfiguration is the configuration file of kube-proxy on a node.
 func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, p candidate.ProxyConfiguration) ([]byte, error) {
-	if p.Mode != "" {
-		mode = p.Mode
-	}
 	var ranges []string
 	for _, r := range pods {
 		ranges = append(ranges, r.String())
@@ -90,7 +85,6 @@ func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, 
 	config := map[string]any{
 		"apiVersion":         "kubeproxy.config.k8s.io/v1alpha1",
 		"kind":               "KubeProxyConfiguration",
-		"mode":               mode,
 		"hostnameOverride":   node,
 		"clientConnection":   map[string]any{"kubeconfig": kubeconfig, "qps": 200, "burst": 400},
 		"clusterCIDR":        strings.Join(ranges, ","),
@@ -99,28 +93,11 @@ func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, 
 		"metricsBindAddress": fmt.Sprintf("127.0.0.1:%d", candidate.ProxyMetricsPort),
 		"healthzBindAddress": fmt.Sprintf("0.0.0.0:%d", candidate.ProxyHealthPort),
 	}
-	if len(p.NodePortAddresses) > 0 {
-		config["nodePortAddresses"] = p.NodePortAddresses
+	period := ownSyncPeriod
+	if isolation.InGuest() && p.SyncPeriod == "" { // kube-proxy refuses one that is longer than the other
+		period = guestSyncPeriod
 	}
-	if len(p.FeatureGates) > 0 {
-		config["featureGates"] = p.FeatureGates
-	}
-	section := map[string]any{}
-	if min := p.MinSyncPeriod; min != proxyDefault {
-		if min == "" {
-			if min = ownSyncPeriod; isolation.InGuest() && p.SyncPeriod == "" { // kube-proxy refuses one that is longer than the other
-				min = guestSyncPeriod
-			}
-		}
-		section["minSyncPeriod"] = min
-	}
-	if p.SyncPeriod != "" && p.SyncPeriod != proxyDefault {
-		section["syncPeriod"] = p.SyncPeriod
-	}
-	if p.Scheduler != "" {
-		section["scheduler"] = p.Scheduler
-	}
-	config[mode] = section
+	ownproxy.Configure(config, mode, period, p)
 	return yaml.Marshal(config)
 }
 

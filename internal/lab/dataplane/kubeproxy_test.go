@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/internal/ownproxy"
 )
 
 func TestKubeProxyConfiguration(t *testing.T) {
@@ -43,7 +44,7 @@ func TestKubeProxyConfiguration(t *testing.T) {
 	if gates, _ := own["featureGates"].(map[string]any); gates["A"] != false || len(own["nodePortAddresses"].([]any)) != 1 {
 		t.Errorf("gates and addresses: %v", own)
 	}
-	if s := section(read("iptables", candidate.ProxyConfiguration{MinSyncPeriod: proxyDefault, SyncPeriod: proxyDefault}), "iptables"); len(s) != 0 {
+	if s := section(read("iptables", candidate.ProxyConfiguration{MinSyncPeriod: ownproxy.Default, SyncPeriod: ownproxy.Default}), "iptables"); len(s) != 0 {
 		t.Errorf("what is left to kube-proxy is not written: %v", s)
 	}
 }
