@@ -251,14 +251,17 @@ func (r *plan) judge(ctx context.Context, p *place) error {
 		return harness("%w", err)
 	}
 	progress := runner.NewProgress(r.out, r.terminal, r.checks)
+	judging, enough := context.WithCancelCause(ctx)
+	defer enough(nil)
 	ofLab, onLab := p.Candidate.(runsPrograms)
 	if onLab {
 		ofLab.OnEnd(func(ended lab.Log) {
 			progress.Println(fmt.Sprintf("%sended by itself%s  %s: %v\n", r.palette.Red, r.palette.Reset, ended.Program(), ended.Died))
+			if ended.BearsAll() {
+				enough(fmt.Errorf("no check can go on: %s ended by itself", ended.Program()))
+			}
 		})
 	}
-	judging, enough := context.WithCancelCause(ctx)
-	defer enough(nil)
 	r.sonobuoy.progress.Expect(r.checks)
 	live, log := report.NewLive(run), report.Log{Palette: r.palette}
 	var results []check.Result
@@ -322,8 +325,10 @@ func (r *plan) judge(ctx context.Context, p *place) error {
 	switch {
 	case ctx.Err() != nil:
 		fmt.Fprintln(r.out, "interrupted: what was decided until then is reported")
-	case run.Interrupted:
+	case run.Interrupted && errors.Is(context.Cause(judging), errEnough):
 		fmt.Fprintln(r.out, "ended with the first failure (--fail-fast)")
+	case run.Interrupted:
+		fmt.Fprintf(r.out, "ended early: %v\n", context.Cause(judging))
 	}
 	made.WriteSummary(r.out, r.palette)
 	if len(paths) > 0 && !r.isPart() { // else they are merged and go

@@ -44,7 +44,7 @@ func (t *clusterTier) register(flags *pflag.FlagSet) {
 	flags.BoolVar(&t.disposable, "disposable", false, "the cluster of --tier cluster, --cluster-command or --reuse is for tests alone: fill its Service range, and set its DNS aside meanwhile")
 	flags.BoolVar(&t.deletedAfter, "deleted-after", false, "leave what the run has made: the cluster is deleted after it")
 	flags.StringVar(&t.ofKind, "of-kind", "", "the cluster is the one of kind of this name, whose nodes answer for addresses that nobody has")
-	flags.StringSliceVar(&t.sharing, "sharing", nil, "what checks need of this cluster that run on it: any, own, other (check.Sharing)")
+	flags.StringSliceVar(&t.sharing, "sharing", nil, "what checks need of this cluster that run on it: any, nodes, both, own, other (check.Sharing)")
 	flags.StringArrayVar(&t.elsewhere, "elsewhere", nil, "Service range of another cluster that shares the work; repeat it for more")
 	for _, name := range []string{"tier-name", "deleted-after", "of-kind", "sharing", "elsewhere"} {
 		_ = flags.MarkHidden(name)

@@ -279,6 +279,10 @@ type Sharing string
 const (
 	// AnyCluster will do: the check names no range, or a control plane is started for it.
 	AnyCluster Sharing = "any"
+	// WithNodes is one that sends traffic, which takes nodes and time.
+	WithNodes Sharing = "nodes"
+	// BothFamilies are needed: a cluster with Service ranges of IPv4 and IPv6.
+	BothFamilies Sharing = "both"
 	// OwnRange is what the check is about.
 	OwnRange Sharing = "own"
 	// OtherServer is a control plane beside that of the cluster: with another range, or one that may end.
@@ -292,6 +296,10 @@ func (d *Declaration) SharingOn(serviceCIDR, own string) Sharing {
 		return OtherServer
 	case serviceCIDR != "":
 		return OwnRange
+	case slices.Contains(d.needs, spec.DualStack):
+		return BothFamilies
+	case d.Traffic:
+		return WithNodes
 	}
 	return AnyCluster
 }

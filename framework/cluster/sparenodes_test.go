@@ -44,8 +44,10 @@ func (*standIns) IPVS() bool { return false }
 func (s *standIns) Start(_ context.Context, node string, p candidate.ProxyConfiguration) error {
 	return s.note("start %s %s", node, p.Mode)
 }
-func (s *standIns) Synchronised(_ context.Context, node string) error { return s.note("synchronised %s", node) }
-func (s *standIns) Stop(_ context.Context, node string) error         { return s.note("stop %s", node) }
+func (s *standIns) Synchronised(_ context.Context, node string) error {
+	return s.note("synchronised %s", node)
+}
+func (s *standIns) Stop(_ context.Context, node string) error { return s.note("stop %s", node) }
 func (s *standIns) State(_ context.Context, _ string) (candidate.ProxyState, error) {
 	return candidate.ProxyState{Running: true}, nil
 }

@@ -101,7 +101,10 @@ func createKind(ctx context.Context, name string, config []byte, nodes int, dir,
 //	c, err := kindcluster.CreateWith(ctx, p, name, "k3d.yaml", 3, "logs")
 func CreateWith(ctx context.Context, p Provider, name, config string, nodes int, logs string) (*Cluster, error) {
 	return create(ctx, p, name, config, logs, func(ctx context.Context, kubeconfig string) error {
-		return waitReady(ctx, kubeconfig, nodes)
+		if err := waitReady(ctx, kubeconfig, nodes); err != nil {
+			return err
+		}
+		return nameZonesAgain(ctx, kubeconfig)
 	})
 }
 

@@ -8,9 +8,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/clientcmd"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 )
 
@@ -43,6 +45,32 @@ func connect(kubeconfig string) (apiclient.Interface, error) {
 		return nil, fmt.Errorf("kubeconfig of the new cluster: %w", err)
 	}
 	return client, nil
+}
+
+// nameZonesAgain takes the zones away from the nodes of a new cluster, and gives them back. kube-proxy may miss the zone that its node has from the beginning (see the
+// deviations of proxy-topology-hints-used), and takes it when it comes.
+func nameZonesAgain(ctx context.Context, kubeconfig string) error {
+	client, err := connect(kubeconfig)
+	if err != nil {
+		return err
+	}
+	list, err := client.CoreV1().Nodes().List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("read its nodes: %w", err)
+	}
+	for _, n := range list.Items {
+		zone := n.Labels[corev1.LabelTopologyZone]
+		if zone == "" {
+			continue
+		}
+		for _, value := range []string{"null", fmt.Sprintf("%q", zone)} {
+			patch := fmt.Sprintf(`{"metadata":{"labels":{%q:%s}}}`, corev1.LabelTopologyZone, value)
+			if err := candidate.Patch(ctx, client.CoreV1().Nodes(), n.Name, types.MergePatchType, patch); err != nil {
+				return fmt.Errorf("label node %s: %w", n.Name, err)
+			}
+		}
+	}
+	return nil
 }
 
 // poll calls look until it finds nothing. The error is the last that it found while there was time.

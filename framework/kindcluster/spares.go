@@ -65,7 +65,7 @@ func OpenSpares(ctx context.Context, cluster string) (*Spares, error) {
 		return nil, err
 	}
 	var spare []nodes.Node
-	for _, name := range strings.Fields(names) {
+	for name := range strings.FieldsSeq(names) {
 		if i := slices.IndexFunc(all, func(n nodes.Node) bool { return n.String() == name }); i >= 0 {
 			spare = append(spare, all[i])
 		}
@@ -217,8 +217,7 @@ func furtherAddresses(printed string) (further []netip.Addr) {
 			continue
 		}
 		bytes := p.Addr().AsSlice()
-		switch place := len(bytes) - 2; {
-		case p.Bits() <= 8*place:
+		if place := len(bytes) - 2; p.Bits() <= 8*place {
 			bytes[place] = 254
 			a, _ := netip.AddrFromSlice(bytes)
 			further = append(further, a)

@@ -47,6 +47,18 @@ var balancerFaults = []wrong{
 	{fault.BalancerOutlivesType, func(b *book) { b.retypedCleanedUp.Off() }},
 	{fault.BalancerLeftBehind, balancerKept(func(svc *corev1.Service) bool { return svc.DeletionTimestamp != nil })},
 	{fault.BalancerServesOn, balancerKept(func(svc *corev1.Service) bool { return svc.DeletionTimestamp == nil })},
+	{fault.BalancerNotRemade, func(b *book) {
+		had := map[types.UID]bool{}
+		b.balancerDeleted.Wrap(func(right func(*world, *corev1.Service)) func(*world, *corev1.Service) {
+			return func(w *world, of *corev1.Service) {
+				right(w, of)
+				had[of.UID] = true
+			}
+		})
+		b.balancerWanted.Wrap(func(right wanting) wanting {
+			return func(w *world, svc *corev1.Service) bool { return !had[svc.UID] && right(w, svc) }
+		})
+	}},
 	{fault.BalancerUsesExcluded, func(b *book) { b.balancesAmong.Replace(func(*corev1.Node) bool { return true }) }},
 }
 

@@ -729,6 +729,7 @@ const (
 	ProxyFinalizerKeepsTraffic     ID = "proxy-finalizer-keeps-traffic"
 	ProxyScale                     ID = "proxy-scale"
 	ProxyManyServices              ID = "proxy-many-services"
+	ProxyManyEndpoints             ID = "proxy-many-endpoints"
 	ProxyDualStackAddresses        ID = "proxy-dual-stack-addresses"
 	ProxyDualStackNodePorts        ID = "proxy-dual-stack-node-ports"
 	ProxyDualStackPolicies         ID = "proxy-dual-stack-policies"

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/service-conformance/conformance/framework/check"
@@ -27,16 +28,7 @@ func Kind(o Options, clusters []kindcluster.Options, most int) (*Run, error) {
 		return nil, err
 	}
 	r.onKind = true
-	// The first cluster has the API servers of checks that need others. One without nodes for traffic is judged by what its range is for.
-	r.shares = func(i int) []check.Sharing {
-		switch {
-		case i == 0:
-			return nil
-		case clusters[i].Workers == 0:
-			return []check.Sharing{check.OwnRange}
-		}
-		return []check.Sharing{check.OwnRange, check.AnyCluster}
-	}
+	r.shares = func(i int) []check.Sharing { return shares(clusters, i) }
 	r.create = func(ctx context.Context, i int) (*made, error) {
 		c := clusters[i]
 		c.Name = r.clusterName(i)
@@ -60,6 +52,26 @@ func Kind(o Options, clusters []kindcluster.Options, most int) (*Run, error) {
 	}
 	r.most = fit
 	return r, nil
+}
+
+// shares are the checks that run on the i-th cluster. All run on the first one, which has the API servers of checks that need others. On a further one
+// run those that its range is for, and those that no cluster before it could decide: of both families, and with traffic.
+func shares(clusters []kindcluster.Options, i int) []check.Sharing {
+	if i == 0 {
+		return nil
+	}
+	here := clusters[i]
+	before := func(had func(o *kindcluster.Options) bool) bool {
+		return slices.ContainsFunc(clusters[:i], func(o kindcluster.Options) bool { return had(&o) })
+	}
+	all := []check.Sharing{check.OwnRange}
+	if len(here.ServiceCIDRs) > 1 && !before(func(o *kindcluster.Options) bool { return len(o.ServiceCIDRs) > 1 && o.Workers > 0 }) {
+		all = append(all, check.BothFamilies)
+	}
+	if here.Workers > 0 && !before(func(o *kindcluster.Options) bool { return o.Workers > 0 }) {
+		all = append(all, check.WithNodes)
+	}
+	return all
 }
 
 // createKind makes the i-th cluster.

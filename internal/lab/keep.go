@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/service-conformance/conformance/internal/lab/process"
+	"github.com/service-conformance/conformance/internal/lab/programs"
 )
 
 // Log is the log of a program of the lab that is worth keeping.
@@ -22,6 +23,9 @@ type Log struct {
 
 // Program names the program by its place: proxy-node-1, etcd-123.
 func (l *Log) Program() string { return strings.TrimSuffix(l.File, ".log") }
+
+// BearsAll reports whether every check rests on the program: all API servers of a lab keep their objects in one etcd.
+func (l *Log) BearsAll() bool { return strings.HasPrefix(l.File, string(programs.Etcd)) }
 
 // OnEnd has f called for each program that ends by itself from now on; nil ends that.
 func (l *Lab) OnEnd(f func(Log)) {

@@ -2,6 +2,7 @@ package allocation
 
 import (
 	"context"
+	"net/http"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -110,6 +111,23 @@ var _ = ginkgo.Describe("release", func() {
 			Expect(cp.MergePatch(ctx, svc.Name, `{"metadata":{"finalizers":null}}`)).To(check.BeAccepted())
 			Expect(cp.Get(ctx, svc.Name).Code).To(Equal(404), "the code of reading the Service without finalizers")
 			becomesFree(ctx, cp, svc.Spec.ClusterIP, object)
+		})
+
+	check.It(spec.AllocFinalizerKeeps, "gives back the address and the node port when a write of the status takes the last finalizer away", check.Aside(spec.AllocFreedStaysFree),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			svc := createOnChosen(ctx, cp, primaryRange(cp), check.OfType(corev1.ServiceTypeNodePort), check.With(func(s *corev1.Service) {
+				s.Finalizers = []string{"conformance.example.org/hold"}
+			}))
+			port := svc.Spec.Ports[0].NodePort
+			Expect(cp.Delete(ctx, svc.Name)).To(check.BeAccepted())
+			object := cp.AddressObject(ctx, svc.Spec.ClusterIP)
+			Expect(cp.PatchStatus(ctx, svc.Name, `{"metadata":{"finalizers":null}}`)).To(check.BeAccepted())
+			if cp.Get(ctx, svc.Name).Code != http.StatusNotFound { // no document says that such a write may do that
+				Expect(cp.MergePatch(ctx, svc.Name, `{"metadata":{"finalizers":null}}`)).To(check.BeAccepted())
+			}
+			Expect(cp.Get(ctx, svc.Name).Code).To(Equal(http.StatusNotFound), "the code of reading the Service without finalizers")
+			becomesFree(ctx, cp, svc.Spec.ClusterIP, object)
+			Expect(cp.Create(ctx, check.Service("port", onNodePort(int(port))))).To(check.BeAccepted(), "node port %d was given back", port)
 		})
 })
 

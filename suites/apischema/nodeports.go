@@ -261,6 +261,15 @@ var _ = ginkgo.Describe("an update of a Service with node ports", func() {
 		Expect(grown.Service.Spec.Ports).To(Equal(before.Spec.Ports), "after a change to type LoadBalancer")
 	})
 
+	check.It(spec.APINodePortKept, "keeps those that it leaves out, beside one for a port that it adds", func(ctx context.Context, cp *check.ControlPlane) {
+		before := cp.Arrange(ctx, check.Service("applied", nodePortsOf(0, 0)))
+		grown := cp.Update(ctx, check.Service("applied", nodePortsOf(0, 0, 0)))
+		Expect(grown).To(check.BeAccepted())
+		Expect(grown.Service.Spec.Ports).To(HaveLen(3))
+		Expect(grown.Service.Spec.Ports[:2]).To(Equal(before.Spec.Ports))
+		Expect(grown.Service.Spec.Ports[2].NodePort).NotTo(BeZero(), "the node port of the port that was added")
+	})
+
 	check.It(spec.APINodePortChanged, "uses the number that it names", func(ctx context.Context, cp *check.ControlPlane) {
 		wanted := cp.FreeNodePorts(ctx, 1)[0]
 		cp.Arrange(ctx, check.Service("changing", nodePortOf(0)))

@@ -2,6 +2,8 @@ package apischema
 
 import (
 	"context"
+	"encoding/json"
+	"fmt"
 	"net/http"
 
 	"github.com/onsi/ginkgo/v2"
@@ -198,6 +200,24 @@ var _ = ginkgo.Describe("a strategic merge patch", func() {
 				}
 				Expect(patchPorts(ctx, cp, "dns")).To(ConsistOf(want), "%s", c.body)
 				Expect(cp.Delete(ctx, "dns")).To(check.BeAccepted())
+			}
+		})
+})
+
+var _ = ginkgo.Describe("a patch that changes nothing", func() {
+	check.It(spec.APIStrategicMergeSameNumber, "leaves a Service as it is whose node port is that of two protocols", check.Claiming(spec.FeatureNodePort),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			port := cp.FreeNodePorts(ctx, 1)[0]
+			both := fmt.Sprintf(`[{"name":"dns","port":53,"protocol":"UDP","nodePort":%[1]d},{"name":"dns-tcp","port":53,"protocol":"TCP","nodePort":%[1]d}]`, port)
+			before := cp.Arrange(ctx, check.Service("dns", check.OfType(corev1.ServiceTypeNodePort), check.With(func(s *corev1.Service) {
+				s.Spec.Ports = nil
+				check.Must(json.Unmarshal([]byte(both), &s.Spec.Ports))
+			})))
+			for patch, body := range map[types.PatchType]string{ // a strategic merge patch tells ports apart by their number alone
+				types.StrategicMergePatchType: `{"spec":{"type":"NodePort"}}`, types.MergePatchType: `{"spec":{"type":"NodePort","ports":` + both + `}}`,
+			} {
+				Expect(cp.Patch(ctx, "dns", patch, body)).To(check.BeAccepted(), "%s", patch)
+				Expect(cp.Get(ctx, "dns").Service.Spec).To(Equal(before.Spec), "%s", patch)
 			}
 		})
 })

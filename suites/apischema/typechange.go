@@ -10,6 +10,7 @@ import (
 	. "github.com/onsi/gomega"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/check"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -223,6 +224,25 @@ var _ = ginkgo.Describe("a change of the type", func() {
 			}
 		})
 	}
+
+	check.It(spec.APITypeChange, "works by a patch that says nothing but the type, for each of two ports", func(ctx context.Context, cp *check.ControlPlane) {
+		for _, patch := range []types.PatchType{types.StrategicMergePatchType, types.MergePatchType} {
+			for _, to := range []corev1.ServiceType{corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer} {
+				name := cp.Name("a")
+				cp.Arrange(ctx, check.Service(name, check.WithPorts(check.Port("web", corev1.ProtocolTCP, 80, 8080), check.Port("admin", corev1.ProtocolTCP, 81, 8081))))
+				if to == corev1.ServiceTypeLoadBalancer {
+					Expect(cp.Patch(ctx, name, patch, `{"spec":{"type":"LoadBalancer","loadBalancerClass":"`+typeClass+`"}}`)).To(check.BeAccepted(), "to %s by %s", to, patch)
+				} else {
+					Expect(cp.Patch(ctx, name, patch, fmt.Sprintf(`{"spec":{"type":%q}}`, to))).To(check.BeAccepted(), "to %s by %s", to, patch)
+				}
+				ports := typeStored(ctx, cp, name).Spec.Ports
+				Expect(ports).To(HaveLen(2), "to %s by %s", to, patch)
+				for _, p := range ports {
+					Expect(p.NodePort).NotTo(BeZero(), "the node port of port %s, to %s by %s", p.Name, to, patch)
+				}
+			}
+		}
+	})
 
 	check.It(spec.APITypeChangeHoldsClusterIP, "from ExternalName takes the cluster IP for good", func(ctx context.Context, cp *check.ControlPlane) {
 		const services = 50 // what can go wrong is a race, which is not lost every time

@@ -220,6 +220,24 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			}, spec.ProxyLoadBalancerCleanupType)
 		})
 
+	check.It(spec.ProxyLoadBalancerCleanupType, "comes again when the Service is of type LoadBalancer once more", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.LoadBalancers, serviceController)
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			svc := net.Expose(ctx, ofBalancers("app"))
+			check.Deciding(func() {
+				net.ExpectWithin(ctx, "its load balancer is made", balancersBound, throughBalancer(balancerOf(ctx, net, svc, nil), check.AnsweredBy(pods...))...)
+			}, spec.ProxyLoadBalancerCreated)
+			net.Change(ctx, svc.Name, `{"spec":{"type":"ClusterIP"}}`)
+			check.Deciding(func() {
+				eventually(ctx, net, svc, "its type becomes ClusterIP", func(g Gomega, now *corev1.Service) {
+					g.Expect(now.Status.LoadBalancer.Ingress).To(BeEmpty(), "ingress points")
+				})
+			}, spec.ProxyLoadBalancerCleanupType)
+			net.Change(ctx, svc.Name, `{"spec":{"type":"LoadBalancer"}}`)
+			net.ExpectWithin(ctx, "its type becomes LoadBalancer again", balancersBound, throughBalancer(balancerOf(ctx, net, svc, nil), check.AnsweredBy(pods...))...)
+		})
+
 	check.It(spec.ProxyLoadBalancerNodeExclusion, "leaves nodes out that are excluded from load balancers", check.OwnNodes(1), check.Long(), check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.LoadBalancers, serviceController)

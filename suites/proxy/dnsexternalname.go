@@ -59,6 +59,17 @@ var _ = ginkgo.Describe("the DNS name of a Service of type ExternalName", func()
 				check.Ask(candidate.CNAME, nameOf(selector), check.AliasFor(externalHost+".")))
 		})
 
+	check.It(spec.ProxyDNSExternalName, "has no names below it, also where another Service has the name of its namespace",
+		func(ctx context.Context, net *check.Network) {
+			alias := net.Expose(ctx, check.Service("alias", check.ExternalName(externalHost)))
+			net.ExpectRecords(ctx, "the Service is created", aliases(alias, externalHost+".")...)
+			var below []check.Lookup
+			for _, t := range []candidate.RecordType{candidate.CNAME, candidate.A, candidate.SRV} {
+				below = append(below, check.Ask(t, "web."+nameOf(alias), check.NoRecords()), check.Ask(t, "_http._tcp."+nameOf(alias), check.NoRecords()))
+			}
+			net.ExpectRecords(ctx, "the Service is there", below...)
+		})
+
 	check.It(spec.ProxyDNSExternalNameTrailingDot, "is an alias for the same name whether its externalName ends in a dot or not",
 		func(ctx context.Context, net *check.Network) {
 			with := net.Expose(ctx, check.Service("with", check.ExternalName(externalHost+".")))

@@ -73,6 +73,21 @@ var _ = ginkgo.Describe("externalTrafficPolicy Local", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
+	check.It(spec.ProxyExternalLocalClientAddress, "lets the endpoint see the client's own address at the second address of a node, too", check.OwnNodes(1), check.Needs(spec.ProxyConfiguration), check.Claiming(spec.FeatureNodePort), check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Absent: true})
+			secondary := check.AddressOf(node.SecondaryAddresses, net.PrimaryFamily())
+			if !secondary.IsValid() {
+				check.LeaveUnjudged("nodes with two addresses", "nodes have one address only")
+			}
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{NodePortAddresses: everywhere}))
+			pods := net.Backends(ctx, "app", net.Node(0), node.Name)
+			svc := net.Expose(ctx, exposed("app", onNodePorts(), externalLocal))
+			from := check.Outside(node.Name)
+			want := check.AllOf(check.AnsweredBy(pods[1]), check.SeenFrom(ownAddress(ctx, net, from, pods[1])))
+			net.Expect(ctx, "the Service is created", append(nodePortsAt(primaryOf(net, node), node.Name, svc, want), nodePortsAt(secondary, node.Name, svc, want)...)...)
+		})
+
 	check.It(spec.ProxyExternalLocalDrops, "makes a node without endpoints serve nobody, until it has one", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			first, _, all := lopsided(ctx, net, "app")

@@ -70,6 +70,29 @@ var _ = ginkgo.Describe("a proxy that did not run for a while", func() {
 		})
 })
 
+var _ = ginkgo.Describe("an endpoint that was not ready when the proxy ended", func() {
+	check.It(spec.ProxyGapFollowed, "receives connections if it is ready when the proxy starts, and one that is ready no longer receives none", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.ProxyConfiguration),
+		func(ctx context.Context, net *check.Network) {
+			node := stoppable(ctx, net)
+			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
+			net.SetReady(ctx, pods[1], false)
+			svc := net.Expose(ctx, exposed("app", onNodePorts()))
+			paths := func(want check.Want) []check.Case {
+				return append(toClusterIP(svc, want, client, check.Host(node.Name)), nodePortsAt(primaryOf(net, node), node.Name, svc, want)...)
+			}
+			net.Expect(ctx, "one of two endpoints is ready", paths(onlyBy(2, pods[0]))...)
+			check.Must(net.OwnNodes().StopProxy(ctx, node.Name))
+			net.SetReady(ctx, pods[1], true)
+			lists(ctx, net, svc, "both endpoints are ready", pods...)
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+			net.Expect(ctx, "the proxy is started", paths(check.AnsweredByEach(pods...))...)
+			check.Must(net.OwnNodes().StopProxy(ctx, node.Name))
+			net.SetReady(ctx, pods[0], false)
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+			net.Expect(ctx, "the proxy is started again", paths(onlyBy(2, pods[1]))...)
+		})
+})
+
 var _ = ginkgo.Describe("a proxy that was cut off from the API server", func() {
 	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile, and what comes then", check.Needs(spec.ProxyConfiguration), check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {

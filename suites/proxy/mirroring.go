@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/util/retry"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
@@ -78,6 +79,28 @@ var _ = ginkgo.Describe("a hand-made Endpoints object", func() {
 		mirrors(ctx, net, svc, "a port changes", object)
 		check.Must(candidate.Delete(ctx, net.Client().CoreV1().Endpoints(svc.Namespace), object.Name, metav1.DeleteOptions{}))
 		mirrored(ctx, net, svc, "the Endpoints object is deleted", 0)
+	})
+
+	check.It(spec.ProxySelectorlessEndpointsMirrored, "is mirrored where its Service had a selector before", check.Long(), func(ctx context.Context, net *check.Network) {
+		pods := net.Backends(ctx, "app", net.Node(0))
+		svc := net.Expose(ctx, exposed("app"))
+		lists(ctx, net, svc, "the Service is created", pods...)
+		net.Change(ctx, svc.Name, `{"spec":{"selector":null}}`)
+		undisturbed(ctx, net, "app", pods...) // the controllers have seen the Service without a selector
+		byHand := firstAddress(net.PrimaryFamily()).String()
+		objects := net.Client().CoreV1().Endpoints(svc.Namespace)
+		check.Must(retry.RetryOnConflict(retry.DefaultBackoff, func() error {
+			object, err := objects.Get(ctx, svc.Name, metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			object.Subsets = []corev1.EndpointSubset{{Addresses: []corev1.EndpointAddress{{IP: byHand}}, Ports: object.Subsets[0].Ports}}
+			_, err = objects.Update(ctx, object, metav1.UpdateOptions{})
+			return err
+		}))
+		generated(ctx, net, svc, "its Endpoints object is changed by hand", func(g Gomega, found []discoveryv1.EndpointSlice) {
+			g.Expect(addressesIn(found)).To(ContainElement(byHand), "addresses of its EndpointSlices")
+		})
 	})
 
 	check.It(spec.ProxySelectorlessEndpointsMirrored, "is mirrored up to 1000 addresses", func(ctx context.Context, net *check.Network) {

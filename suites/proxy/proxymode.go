@@ -43,6 +43,27 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 			})
 	}
 
+	check.It(spec.ProxyModeConfigured, "is another one after a restart, and nothing is left of the former one", check.Long(), check.Aside(spec.ProxyClusterIPReachable),
+		func(ctx context.Context, net *check.Network) {
+			mode, other := modes(net)
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: mode})
+			client := net.ClientPod(ctx, node.Name)
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			inside := []candidate.Client{client, check.Host(node.Name)}
+			empty, full := exposeSelectorless(ctx, net, "empty"), net.Expose(ctx, exposed("app"))
+			each := check.AnsweredByEach(pods...)
+			check.Deciding(func() {
+				net.Expect(ctx, "one of two Services has no endpoints", append(
+					toClusterIP(full, each, inside...), once(toClusterIP(empty, check.NotBy(pods...), inside...))...)...)
+			}, spec.ProxyClusterIPReachable)
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: other}))
+			net.Expect(ctx, "the proxy is started in mode "+other, append(toClusterIP(full, each, inside...), runsIn(node.Name, other))...)
+			net.CreateSlice(ctx, net.Slice(empty, pods...))
+			net.Expect(ctx, "the Service gets endpoints", toClusterIP(empty, each, inside...)...)
+			net.Unexpose(ctx, full.Name)
+			net.Expect(ctx, "the other Service is deleted", once(toClusterIP(full, check.NotBy(pods...), inside...))...)
+		})
+
 	check.It(spec.ProxyConfigFileWins, "is that of the file where flags say otherwise",
 		func(ctx context.Context, net *check.Network) {
 			mode, other := modes(net)

@@ -2,6 +2,7 @@ package proxy
 
 import (
 	"context"
+	"encoding/json"
 	"net/netip"
 	"slices"
 
@@ -71,6 +72,70 @@ var _ = ginkgo.Describe("two Services on different ports of one load-balancer ad
 			net.Expect(ctx, "the Service with source ranges is deleted", append(
 				at(secondPort, onlyBy(2, two[0]), clients[:]...),
 				once(at(exposedPort, check.NotBy(slices.Concat(one, two)...), clients[:]...))...)...)
+		})
+})
+
+var _ = ginkgo.Describe("two Services of one load-balancer address", func() {
+	check.It(spec.ProxyLoadBalancerAddressShared, "are each served at its port when they have swapped them", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			one := net.Backends(ctx, "one", net.Node(0), net.Node(1))
+			two := net.Backends(ctx, "two", net.Node(0), net.Node(1))
+			shared := net.ExternalAddress()
+			first, second := net.Expose(ctx, exposed("one", balanced())), net.Expose(ctx, beside("two", balanced()))
+			announce(ctx, net, first, shared)
+			announce(ctx, net, second, shared)
+			clients := append(outsiders(net), net.ClientPod(ctx, net.Node(2)))
+			at := func(port uint16, pods []candidate.Pod) []check.Case {
+				return eachWay(netip.AddrPortFrom(shared, port), check.AnsweredByEach(pods...), clients...)
+			}
+			net.Expect(ctx, "they get the address", append(at(exposedPort, one), at(secondPort, two)...)...)
+			moved := func(svc *corev1.Service, port int32) {
+				ginkgo.GinkgoHelper()
+				ports := slices.Clone(svc.Spec.Ports)
+				for i := range ports {
+					ports[i].Port = port
+				}
+				text, err := json.Marshal(ports)
+				check.Must(err)
+				net.Change(ctx, svc.Name, `{"spec":{"ports":`+string(text)+`}}`)
+			}
+			moved(first, secondPort)
+			moved(second, exposedPort)
+			net.Expect(ctx, "they swap their ports", append(at(secondPort, one), at(exposedPort, two)...)...)
+		})
+
+	check.It(spec.ProxyLoadBalancerAddressShared, "are both served by a proxy that is started anew", check.OwnNodes(1), check.Needs(spec.ProxyConfiguration), check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			one, client := net.Backends(ctx, "one", net.Node(0), node.Name), net.ClientPod(ctx, node.Name)
+			two := net.Backends(ctx, "two", net.Node(0), net.Node(1))
+			shared := net.ExternalAddress()
+			first, second := net.Expose(ctx, exposed("one", balanced())), net.Expose(ctx, beside("two", balanced()))
+			announce(ctx, net, first, shared)
+			announce(ctx, net, second, shared)
+			all := func() []check.Case {
+				return append(eachWay(exposedAt(shared), check.AnsweredByEach(one...), client, check.Outside(node.Name)),
+					eachWay(netip.AddrPortFrom(shared, secondPort), check.AnsweredByEach(two...), client, check.Outside(node.Name))...)
+			}
+			net.Expect(ctx, "they get the address", all()...)
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{}))
+			later := net.Expose(ctx, exposed("later", selecting("one")))
+			net.Expect(ctx, "the proxy is started anew", append(toClusterIP(later, check.AnsweredByEach(one...), client), all()...)...)
+		})
+
+	check.It(spec.ProxyLoadBalancerAddressShared, "do not go with a third one that is deleted while they come", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			old := net.Expose(ctx, exposed("old", balanced(), selecting("app")))
+			announce(ctx, net, old, net.ExternalAddress())
+			clients := append(outsiders(net), net.ClientPod(ctx, net.Node(2)))
+			shared := net.ExternalAddress()
+			first, second := net.Expose(ctx, exposed("one", balanced(), selecting("app"))), net.Expose(ctx, beside("two", balanced(), selecting("app")))
+			announce(ctx, net, first, shared)
+			announce(ctx, net, second, shared)
+			net.Unexpose(ctx, old.Name)
+			each := check.AnsweredByEach(pods...)
+			net.Expect(ctx, "a Service is deleted while others come", append(eachWay(exposedAt(shared), each, clients...), eachWay(netip.AddrPortFrom(shared, secondPort), each, clients...)...)...)
 		})
 })
 

@@ -213,6 +213,29 @@ var _ = ginkgo.Describe("the ports of generated EndpointSlices", func() {
 })
 
 var _ = ginkgo.Describe("a targetPort that is a name", func() {
+	check.It(spec.ProxyTargetPortName, "is that of the container which has it for the protocol, be it the second one or a sidecar", check.Needs(spec.PodObjects),
+		func(ctx context.Context, net *check.Network) {
+			pod := readyPodObject(net.Name("pod"), map[string]string{"app": "two"}, net.Node(0), firstAddress(net.PrimaryFamily()).String())
+			having := func(number int32, protocol corev1.Protocol) []corev1.ContainerPort {
+				return []corev1.ContainerPort{{Name: "web", ContainerPort: number, Protocol: protocol}}
+			}
+			pod.Spec.Containers[0].Ports = having(8080, corev1.ProtocolTCP)
+			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{Name: "second", Image: "nothing", Ports: having(9090, corev1.ProtocolUDP)})
+			always := corev1.ContainerRestartPolicyAlways
+			pod.Spec.InitContainers = []corev1.Container{{Name: "sidecar", Image: "nothing", RestartPolicy: &always, Ports: []corev1.ContainerPort{{Name: "beside", ContainerPort: 7070}}}}
+			ginkgo.DeferCleanup(func(ctx context.Context) { removePodObject(ctx, net, pod.Name) })
+			createPodObject(ctx, net, pod)
+			byName := func(name string, protocol corev1.Protocol, number int32, target string) corev1.ServicePort {
+				p := check.Port(name, protocol, number, 0)
+				p.TargetPort = intstr.FromString(target)
+				return p
+			}
+			svc := net.Expose(ctx, check.Service("two", check.WithPorts(byName("tcp", corev1.ProtocolTCP, 80, "web"), byName("udp", corev1.ProtocolUDP, 80, "web"), byName("side", corev1.ProtocolTCP, 81, "beside"))))
+			generated(ctx, net, svc, "a Service is created whose pod has two containers", func(g Gomega, found []discoveryv1.EndpointSlice) {
+				g.Expect(portsOf(found)).To(ConsistOf("tcp 8080/TCP", "udp 9090/UDP", "side 7070/TCP"), "ports of the EndpointSlices")
+			})
+		})
+
 	check.It(spec.ProxyTargetPortNameLacking, "leads to exactly the pods that have the name, as pods come and go", check.Long(), func(ctx context.Context, net *check.Network) {
 		having := func(i int, ports map[string]int) candidate.Pod {
 			ginkgo.GinkgoHelper()

@@ -108,14 +108,15 @@ type requestBook struct {
 	putCreates     rule.Rule[func(*request) bool]
 
 	// Updates and patches.
-	dryRunUpdate   rule.Rule[dryRunning]
-	putReplaces    rule.Rule[func(sent, old object) object]
-	changeOfLatest rule.Rule[func(rq *request, stored object) object]
-	updates        []rule.Rule[changing]
-	updateOwned    rule.Rule[func(s *Server, res *resource, old *entry, obj *object, subresource, manager string) error]
-	unchangedStays rule.Rule[func(obj, old object) bool]
-	changeStored   rule.Rule[storing]
-	changeAnswered rule.Rule[func(rq *request, view object) object]
+	dryRunUpdate       rule.Rule[dryRunning]
+	putReplaces        rule.Rule[func(sent, old object) object]
+	changeOfLatest     rule.Rule[func(rq *request, stored object) object]
+	updates            []rule.Rule[changing]
+	updateOwned        rule.Rule[func(s *Server, res *resource, old *entry, obj *object, subresource, manager string) error]
+	unchangedStays     rule.Rule[func(obj, old object) bool]
+	changeStored       rule.Rule[storing]
+	lastFinalizerFrees rule.Rule[func(s *Server, res *resource, obj object, subresource string)]
+	changeAnswered     rule.Rule[func(rq *request, view object) object]
 
 	// Patches and server-side apply.
 	patchApplied          rule.Rule[modifying]
@@ -184,14 +185,15 @@ func newRequestBook() *requestBook {
 		nameUnique:     nameUnique,
 		putCreates:     putCreates,
 
-		dryRunUpdate:   dryRunUpdate,
-		putReplaces:    putReplaces,
-		changeOfLatest: changeOfLatest,
-		updates:        []rule.Rule[changing]{uidOfUpdate, versionCurrent, systemMetadataKept},
-		updateOwned:    updateOwned,
-		unchangedStays: unchangedStays,
-		changeStored:   changeStored,
-		changeAnswered: changeAnswered,
+		dryRunUpdate:       dryRunUpdate,
+		putReplaces:        putReplaces,
+		changeOfLatest:     changeOfLatest,
+		updates:            []rule.Rule[changing]{uidOfUpdate, versionCurrent, systemMetadataKept},
+		updateOwned:        updateOwned,
+		unchangedStays:     unchangedStays,
+		changeStored:       changeStored,
+		lastFinalizerFrees: lastFinalizerFrees,
+		changeAnswered:     changeAnswered,
 
 		patchApplied:          patchApplied,
 		operationsHaveValues:  operationsHaveValues,

@@ -54,7 +54,7 @@ func (s *Server) collectDependents(res *resource, obj object) {
 			}
 			freed := e.stored.DeepCopyObject().(object)
 			freed.SetFinalizers(slices.DeleteFunc(freed.GetFinalizers(), func(f string) bool { return slices.Contains(dependentFinalizers, f) }))
-			if _, err := s.replace(res, e, freed, e.writes); !errors.Is(err, errChanged) {
+			if _, err := s.replace(res, e, freed, e.writes, ""); !errors.Is(err, errChanged) {
 				return
 			}
 		}

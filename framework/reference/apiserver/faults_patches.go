@@ -169,6 +169,19 @@ var applyFaults = []requestWrong{
 			}
 		})
 	}},
+	{fault.ApplyProtocolRequired, func(b *requestBook) {
+		b.configurationTyped.Wrap(func(right func(*unstructured.Unstructured) error) func(*unstructured.Unstructured) error {
+			return func(configuration *unstructured.Unstructured) error {
+				ports, _, _ := unstructured.NestedSlice(configuration.Object, "spec", "ports")
+				for _, p := range ports {
+					if port, is := p.(map[string]any); is && port["protocol"] == nil {
+						return errors.New("associative list with keys has an element that omits key field \"protocol\"")
+					}
+				}
+				return right(configuration)
+			}
+		})
+	}},
 	{fault.ApplyDuplicateLastWins, func(b *requestBook) {
 		b.configurationTyped.Wrap(func(right func(*unstructured.Unstructured) error) func(*unstructured.Unstructured) error {
 			return func(configuration *unstructured.Unstructured) error {

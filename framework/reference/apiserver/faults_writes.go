@@ -1,6 +1,8 @@
 package apiserver
 
 import (
+	"errors"
+	"net/http"
 	"strings"
 	"time"
 
@@ -105,8 +107,43 @@ func generate(change func(obj object, suffix string)) func(*requestBook) {
 	}
 }
 
+// failing is a fault: some changes of a Service end in an error of the server.
+func failing(some func(rq *request, svc, old *corev1.Service) bool) func(*requestBook) {
+	return func(b *requestBook) {
+		b.updates = append(b.updates, bug(func(rq *request, obj, old object) error {
+			svc, is := obj.(*corev1.Service)
+			if is && rq.subresource == "" && some(rq, svc, old.(*corev1.Service)) {
+				return apierrors.NewInternalError(errors.New("runtime error: invalid memory address or nil pointer dereference"))
+			}
+			return nil
+		}))
+	}
+}
+
 // What can be wrong with updates and patches.
 var changeFaults = []requestWrong{
+	{fault.StatusFinalizerKeeps, func(b *requestBook) {
+		b.lastFinalizerFrees.Wrap(func(right func(*Server, *resource, object, string)) func(*Server, *resource, object, string) {
+			return func(s *Server, res *resource, obj object, subresource string) {
+				if subresource == "" {
+					right(s, res, obj, subresource)
+				}
+			}
+		})
+	}},
+	{fault.SameNumberPatchFails, failing(func(rq *request, svc, old *corev1.Service) bool {
+		ports := old.Spec.Ports
+		return rq.r.Method == http.MethodPatch && len(ports) == 2 && ports[0].NodePort != 0 && ports[0].NodePort == ports[1].NodePort && equality.Semantic.DeepEqual(svc.Spec, old.Spec)
+	})},
+	{fault.NumberlessPortFails, failing(func(rq *request, svc, old *corev1.Service) bool {
+		return rq.r.Method == http.MethodPut && old.Spec.Type == corev1.ServiceTypeNodePort && len(svc.Spec.Ports) > len(old.Spec.Ports) && svc.Spec.Ports[0].NodePort == 0
+	})},
+	{fault.TypeAlonePatchFails, failing(func(rq *request, svc, old *corev1.Service) bool {
+		was := old.Spec
+		was.Type = corev1.ServiceTypeLoadBalancer
+		return rq.r.Header.Get("Content-Type") == "application/strategic-merge-patch+json" && old.Spec.Type == corev1.ServiceTypeClusterIP && len(was.Ports) > 1 &&
+			svc.Spec.Type == was.Type && len(svc.Spec.Ports) == len(was.Ports)
+	})},
 	{fault.UIDIgnored, changed(func(_ *request, obj, old object) { obj.SetUID(old.GetUID()) })},
 	{fault.StaleWriteWins, func(b *requestBook) {
 		rule.Find(b.updates, versionCurrent.Name).Replace(func(rq *request, obj, _ object) error {

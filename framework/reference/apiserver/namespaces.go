@@ -119,7 +119,7 @@ func (s *Server) finishNamespace(name string) {
 		if len(ns.Spec.Finalizers) == len(e.stored.(*corev1.Namespace).Spec.Finalizers) && !deletable(ns) {
 			return // somebody else's finalizer holds it
 		}
-		if _, err := s.replace(namespaces, e, ns, e.writes); err == nil || !errors.Is(err, errChanged) {
+		if _, err := s.replace(namespaces, e, ns, e.writes, ""); err == nil || !errors.Is(err, errChanged) {
 			return
 		}
 	}

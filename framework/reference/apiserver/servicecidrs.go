@@ -195,7 +195,7 @@ func (s *Server) changeServiceCIDR(name string, change func(*networkingv1.Servic
 		}
 		cidr := e.stored.DeepCopyObject().(*networkingv1.ServiceCIDR)
 		change(cidr)
-		if _, err := s.replace(serviceCIDRs, e, cidr, e.writes); !errors.Is(err, errChanged) {
+		if _, err := s.replace(serviceCIDRs, e, cidr, e.writes, ""); !errors.Is(err, errChanged) {
 			return
 		}
 	}

@@ -229,7 +229,7 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 		tx.Rollback()
 		return old.view, http.StatusOK, nil
 	}
-	result, err := s.replace(res, old, obj, writes)
+	result, err := s.replace(res, old, obj, writes, rq.subresource)
 	if err != nil {
 		tx.Rollback()
 		return nil, 0, err
@@ -257,6 +257,11 @@ var (
 		return equality.Semantic.DeepEqual(obj, old)
 	}, spec.APIResourceVersionChanges)
 
+	// Whichever request takes the last finalizer away, what the object held is free.
+	lastFinalizerFrees = rule.New("last-finalizer-frees", func(s *Server, res *resource, obj object, _ string) {
+		s.afterRemoval(res, obj)
+	}, spec.AllocFinalizerKeeps, spec.AllocDeleteReleases, spec.AllocNodePortDeleteReleases)
+
 	// The store sets the resource version.
 	changeStored = rule.New("change-stored", func(s *Server, res *resource, old *entry, obj object, writes []write) (*entry, error) {
 		return s.store.update(res, old, obj, s.viewer(res), writes)
@@ -265,7 +270,7 @@ var (
 
 // replace stores the successor of an object. One that is being deleted and has lost its last finalizer is gone instead.
 // The error is errChanged or errNotFound.
-func (s *Server) replace(res *resource, old *entry, obj object, writes []write) (object, error) {
+func (s *Server) replace(res *resource, old *entry, obj object, writes []write, subresource string) (object, error) {
 	if !deletable(obj) {
 		e, err := s.book(res).changeStored.Do(s, res, old, obj, writes)
 		if err != nil {
@@ -278,7 +283,7 @@ func (s *Server) replace(res *resource, old *entry, obj object, writes []write) 
 	if err != nil {
 		return nil, err
 	}
-	s.afterRemoval(res, obj)
+	s.book(res).lastFinalizerFrees.Do(s, res, obj, subresource)
 	return view, nil
 }
 

@@ -28,6 +28,7 @@ type book struct {
 	endpointsOfHeadless  rule.Rule[recording]
 
 	// The names below it.
+	nothingBelowAlias  rule.Rule[recording]
 	hostnameOfEndpoint rule.Rule[recording]
 	portsOfService     rule.Rule[recording]
 	portsOfHeadless    rule.Rule[recording]
@@ -50,6 +51,7 @@ func newBook() *book {
 		everyClusterIP:       everyClusterIP,
 		endpointsOfHeadless:  endpointsOfHeadless,
 
+		nothingBelowAlias:  nothingBelowAlias,
 		hostnameOfEndpoint: hostnameOfEndpoint,
 		portsOfService:     portsOfService,
 		portsOfHeadless:    portsOfHeadless,

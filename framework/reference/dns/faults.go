@@ -65,6 +65,9 @@ var wrongs = []wrong{
 			return strings.HasSuffix(strings.TrimSuffix(q.svc.Spec.ExternalName, ".")+".", "."+Domain)
 		}))
 	}},
+	{fault.DNSAliasOfNamesBelow, func(b *book) {
+		b.nothingBelowAlias.Replace(func(z *Zone, q *query) ([]candidate.Record, bool) { return z.aliasOfExternalName.Do(z, q) })
+	}},
 	{fault.DNSAliasWithSelectorHidden, func(b *book) {
 		b.aliasOfExternalName.Wrap(hidden(func(q *query) bool { return len(q.svc.Spec.Selector) > 0 }))
 	}},

@@ -91,7 +91,7 @@ func (z *Zone) lookUp(name string, t candidate.RecordType) (records []candidate.
 	case isAlias && n == 0:
 		return z.aliasOfExternalName.Do(z, q)
 	case isAlias:
-		return nil, false
+		return z.nothingBelowAlias.Do(z, q)
 	case n == 0 && isHeadless:
 		return z.endpointsOfHeadless.Do(z, q)
 	case n == 0:
@@ -111,6 +111,9 @@ func (z *Zone) lookUp(name string, t candidate.RecordType) (records []candidate.
 	}
 	return nil, false
 }
+
+// An alias is a name alone.
+var nothingBelowAlias = rule.New("dns-nothing-below-alias", func(*Zone, *query) ([]candidate.Record, bool) { return nil, false }, spec.ProxyDNSExternalName)
 
 // The name of a Service is name.namespace.svc in the domain of the cluster, whatever character it begins with.
 var serviceFound = rule.New("dns-service-name", func(z *Zone, name, namespace string) *corev1.Service {

@@ -73,6 +73,16 @@ func (t *task) lists(pod *corev1.Pod) bool {
 var mirrorFaults = []wrong{
 	{fault.MirrorMissing, func(b *book) { b.mirrored.Off() }},
 	{fault.MirrorSkipIgnored, func(b *book) { b.skipMirror.Off() }},
+	{fault.MirrorAfterSelectorMissing, func(b *book) {
+		b.mirroredGroups.Wrap(func(right func(*task) []*group) func(*task) []*group {
+			return func(t *task) []*group {
+				if len(t.generated) > 0 {
+					return nil
+				}
+				return right(t)
+			}
+		})
+	}},
 	{fault.MirrorStale, func(b *book) {
 		b.mirroredGroups.Wrap(func(right func(*task) []*group) func(*task) []*group {
 			return func(t *task) (groups []*group) {
@@ -135,6 +145,21 @@ var sliceFaults = []wrong{
 	{fault.SliceTargetPortOfFirst, func(b *book) {
 		b.namedTarget.Wrap(func(right numbering) numbering {
 			return func(t *task, p *corev1.ServicePort, _ *corev1.Pod) int32 { return right(t, p, t.Pods[0]) }
+		})
+	}},
+	{fault.NamedTargetNeverFound, func(b *book) { b.namedTarget.Off() }},
+	{fault.NamedTargetOfFirst, func(b *book) {
+		b.namedTarget.Wrap(func(right numbering) numbering {
+			return func(t *task, p *corev1.ServicePort, pod *corev1.Pod) int32 {
+				for _, c := range pod.Spec.Containers {
+					if slices.ContainsFunc(c.Ports, func(port corev1.ContainerPort) bool { return port.Name == p.TargetPort.StrVal }) {
+						alone := pod.DeepCopy()
+						alone.Spec.Containers, alone.Spec.InitContainers = []corev1.Container{c}, nil
+						return right(t, p, alone)
+					}
+				}
+				return right(t, p, pod)
+			}
 		})
 	}},
 	{fault.SliceTargetPortUnread, func(b *book) {

@@ -18,6 +18,8 @@ var (
 		spec.ProxyLoadBalancerCleanupType)
 	BalancerServesOn = New("load-balancer-serves-on", "A load balancer serves on when its Service is of another type, of which the status and the finalizers say nothing.",
 		spec.ProxyLoadBalancerCleanupType)
+	BalancerNotRemade = New("load-balancer-not-remade", "A Service that has had a load balancer gets none again when it is of that type once more.",
+		spec.ProxyLoadBalancerCreated, spec.ProxyLoadBalancerCleanupType)
 	BalancerUsesExcluded = New("load-balancer-uses-excluded-nodes", "Load balancers use nodes that are excluded from them.",
 		spec.ProxyLoadBalancerNodeExclusion)
 )

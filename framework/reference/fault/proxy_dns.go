@@ -36,6 +36,8 @@ var (
 		spec.ProxyDNSNameLeadingDigit)
 	DNSAliasWithinClusterHidden = New("dns-alias-within-cluster-hidden", "An ExternalName Service that leads to a name of the cluster has no CNAME record.",
 		spec.ProxyDNSExternalName)
+	DNSAliasOfNamesBelow = New("dns-alias-of-names-below", "Names below that of an ExternalName Service are aliases, too.",
+		spec.ProxyDNSExternalName)
 	DNSAliasWithSelectorHidden = New("dns-alias-with-selector-hidden", "An ExternalName Service with a selector has no CNAME record.",
 		spec.ProxyDNSExternalName)
 	DNSSelectorlessSRVHidden = New("dns-selectorless-srv-hidden", "The ports of a headless Service without selector have no SRV records.",

@@ -22,6 +22,26 @@ var (
 		spec.ProxyLoadBalancerAddressShared)
 	OtherFamilyIngressBlocks = New("other-family-ingress-blocks", "While an ingress address is of another family than its Service, no change takes effect.",
 		spec.ProxyLoadBalancerOtherFamily)
+	UnreadyAtStopForgotten = New("unready-at-stop-forgotten", "An endpoint that is unready when the proxy of a node ends is never chosen there again.",
+		spec.ProxyRestartKeepsTraffic, spec.ProxyEndpointAdded, spec.ProxyGapFollowed)
+	FormerModeRefuses = New("former-mode-refuses", "A Service that had no endpoints when the mode of a node's proxy was changed is not served there any more.",
+		spec.ProxyModeConfigured, spec.ProxyClusterIPReachable)
+	BigServiceStopsSync = New("big-service-stops-sync", "Once a Service has more than 800 endpoints, no change takes effect on a node any more.",
+		spec.ProxyManyEndpoints, spec.ProxyClusterIPReachable)
+	BigServiceUnserved = New("big-service-unserved", "A Service with more than 900 endpoints is not served.",
+		spec.ProxyManyEndpoints)
+	BalancerPolicyOfCreation = New("load-balancer-policy-of-creation", "At a load-balancer address the external policy is the one that the Service was created with.",
+		spec.ProxyExternalLocalNodeEndpoints, spec.ProxyLoadBalancerReachable)
+	NewIngressGoesWithOld = New("new-ingress-goes-with-old", "When a Service of type LoadBalancer is deleted, the address of the newest other one is no longer served.",
+		spec.ProxyLoadBalancerReachable, spec.ProxyServiceRemoved)
+	RestartSharedPortsLost = New("restart-shared-ports-lost", "Of Services that share a load-balancer address, a proxy that is started anew serves one.",
+		spec.ProxyLoadBalancerAddressShared, spec.ProxyRestartKeepsTraffic)
+	SwappedPortsStale = New("swapped-ports-stale", "When two Services swap their ports at a load-balancer address that they share, each is still served at the former port.",
+		spec.ProxyLoadBalancerAddressShared, spec.ProxyEqualPortsSeparate)
+	SecondaryMasqueraded = New("secondary-address-masqueraded", "Under policy Local the client's address is kept at the first address of a node alone.",
+		spec.ProxyExternalLocalClientAddress)
+	HealthzOnLoopback = New("healthz-on-loopback", "The health of the proxy is served on loopback alone.",
+		spec.ProxyHealthz)
 	HeadlessTwinUnserves = New("headless-twin-unserves", "A Service is not served while a headless one selects the same pods.",
 		spec.ProxyHeadlessNotProxied)
 	SharedIngressOneProtocol = New("shared-ingress-one-protocol", "Of two Services with one ingress address and port number, the one with UDP is not served.",

@@ -144,6 +144,7 @@ type book struct {
 	healthPorts     rule.Rule[func(s *service) []*servicePort]
 	healthCode      rule.Rule[func(n *Node, count int) int]
 	healthAnswer    rule.Rule[func(s *service, count int) *candidate.HTTPAnswer]
+	healthAddress   rule.Rule[func(loopback bool) bool]
 	healthz         rule.Rule[reporting]
 	livez           rule.Rule[reporting]
 	overdue         rule.Rule[reporting]
@@ -234,6 +235,7 @@ func newBook() *book {
 		healthPorts:     healthPorts,
 		healthCode:      healthCode,
 		healthAnswer:    healthAnswer,
+		healthAddress:   healthAddress,
 		healthz:         healthz,
 		livez:           livez,
 		overdue:         overdue,

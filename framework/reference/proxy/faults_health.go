@@ -55,6 +55,7 @@ var healthCheckFaults = []wrong{
 
 // What can be wrong with the health of the proxy, and with its metrics.
 var healthFaults = []wrong{
+	{fault.HealthzOnLoopback, func(b *book) { b.healthAddress.Replace(func(loopback bool) bool { return loopback }) }},
 	{fault.OverdueHealthy, func(b *book) { b.overdue.Off() }},
 	{fault.DrainIgnored, func(b *book) { b.healthz.Replace((*Node).upToDate) }},
 	{fault.HealthzAlwaysFails, func(b *book) {

@@ -9,6 +9,7 @@ import (
 	discoveryv1 "k8s.io/api/discovery/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/rule"
 )
@@ -156,6 +157,136 @@ var rememberedFaults = []wrong{
 		first := slices.IndexFunc(n.Addresses, func(b netip.Addr) bool { return b.Is4() == a.Is4() })
 		return right && (a.IsLoopback() || first >= 0 && n.Addresses[first] == a)
 	})},
+	{fault.UnreadyAtStopForgotten, func(b *book) {
+		forgotten := map[*Node]map[netip.AddrPort]bool{}
+		b.stopped.Wrap(func(right func(*Node)) func(*Node) {
+			return func(n *Node) {
+				right(n)
+				if n.programmed == nil {
+					return
+				}
+				unready := map[netip.AddrPort]bool{}
+				for _, s := range n.programmed.services {
+					for _, sp := range s.ports {
+						for _, e := range slices.Concat(sp.v4, sp.v6) {
+							if !e.Ready {
+								unready[e.Address] = true
+							}
+						}
+					}
+				}
+				forgotten[n] = unready
+			}
+		})
+		among(b, func(c *connection, e *Endpoint) bool { return !forgotten[c.Node][e.Address] })
+	}},
+	{fault.FormerModeRefuses, func(b *book) {
+		refused := map[*Node]map[types.UID]bool{}
+		b.configured.Wrap(func(right func(*Node, *candidate.ProxyConfiguration)) func(*Node, *candidate.ProxyConfiguration) {
+			return func(n *Node, config *candidate.ProxyConfiguration) {
+				if n.programmed != nil && n.config.Mode != config.Mode {
+					refused[n] = map[types.UID]bool{}
+					for _, s := range n.programmed.services {
+						refused[n][s.UID] = !s.hasEndpoints()
+					}
+				}
+				right(n, config)
+			}
+		})
+		among(b, func(c *connection, _ *Endpoint) bool { return !refused[c.Node][c.dest.port.service.UID] })
+	}},
+	{fault.BigServiceStopsSync, func(b *book) {
+		stuck := map[*Node]bool{}
+		rule.Find(b.writes, servicesWritten.Name).Wrap(func(right writing) writing {
+			return func(n *Node, earlier, current *Objects) {
+				stuck[n] = stuck[n] || slices.ContainsFunc(current.services, func(s *service) bool { return s.endpointsOfFamily() > 800 })
+				if !stuck[n] || earlier == nil {
+					right(n, earlier, current)
+				}
+			}
+		})
+	}},
+	{fault.BigServiceUnserved, ignore(func(_ *connection, d *destination) bool { return d.port.service.endpointsOfFamily() > 900 })},
+	{fault.BalancerPolicyOfCreation, func(b *book) {
+		known, wasLocal := map[types.UID]bool{}, map[types.UID]bool{}
+		afterIndexing(b, func(o *Objects) {
+			for _, s := range o.services {
+				if !known[s.UID] {
+					known[s.UID], wasLocal[s.UID] = true, local(&s.Spec, LoadBalancer)
+				}
+			}
+		})
+		b.externalLocal.Wrap(func(right asking) asking {
+			return func(c *connection) bool {
+				if c.dest.kind == LoadBalancer {
+					return wasLocal[c.dest.port.service.UID]
+				}
+				return right(c)
+			}
+		})
+	}},
+	{fault.NewIngressGoesWithOld, func(b *book) {
+		gone, last := map[types.UID]bool{}, &Objects{}
+		balanced := func(s *service) bool { return len(s.Status.LoadBalancer.Ingress) > 0 }
+		afterIndexing(b, func(o *Objects) {
+			for _, was := range last.services {
+				if !balanced(was) || o.findService(was.UID) != nil {
+					continue
+				}
+				var newest *service
+				for _, s := range o.services {
+					if balanced(s) && (newest == nil || newest.CreationTimestamp.Before(&s.CreationTimestamp)) {
+						newest = s
+					}
+				}
+				if newest != nil {
+					gone[newest.UID] = true
+				}
+			}
+			last = o
+		})
+		ignore(func(_ *connection, d *destination) bool { return d.kind == LoadBalancer && gone[d.port.service.UID] })(b)
+	}},
+	{fault.RestartSharedPortsLost, func(b *book) {
+		lost := map[*Node]map[types.UID]bool{}
+		b.started.Wrap(func(right func(*Node)) func(*Node) {
+			return func(n *Node) {
+				right(n)
+				if n.programmed == nil {
+					return
+				}
+				lost[n] = map[types.UID]bool{}
+				first := map[string]types.UID{}
+				for _, s := range n.programmed.services {
+					for _, in := range s.Status.LoadBalancer.Ingress {
+						if of, taken := first[in.IP]; taken && of != s.UID {
+							lost[n][s.UID] = true
+							continue
+						}
+						first[in.IP] = s.UID
+					}
+				}
+			}
+		})
+		ignore(func(c *connection, d *destination) bool {
+			return d.kind == LoadBalancer && lost[c.Node][d.port.service.UID]
+		})(b)
+	}},
+	{fault.SwappedPortsStale, remembering(func(b *book, earlier func() *Objects) {
+		afterIndexing(b, func(o *Objects) {
+			for t, ds := range o.byTarget {
+				was := earlier().byTarget[t]
+				if ds[0].kind == LoadBalancer && len(was) > 0 && was[0].port.service.UID != ds[0].port.service.UID && o.findService(was[0].port.service.UID) != nil {
+					o.byTarget[t] = was
+				}
+			}
+		})
+	})},
+	{fault.SecondaryMasqueraded, func(b *book) {
+		b.localMasquerades.Wrap(func(right asking) asking {
+			return func(c *connection) bool { return right(c) || slices.Contains(c.SecondaryAddresses, c.To.Addr()) }
+		})
+	}},
 	{fault.NoEndpointsHostRefused, unanswered(func(c *connection) bool { return !c.Host })},
 	{fault.NoEndpointsNodePortHangs, unanswered(func(c *connection) bool { return c.dest.kind == NodePort })},
 }
@@ -186,6 +317,26 @@ func ingressOfOtherFamily(s *service) bool {
 		}
 	}
 	return false
+}
+
+// endpointsOfFamily is how many endpoints a port of the Service has in one family, at most.
+func (s *service) endpointsOfFamily() (most int) {
+	for _, sp := range s.ports {
+		most = max(most, len(sp.v4), len(sp.v6))
+	}
+	return most
+}
+
+// among is a fault: some endpoints are never chosen.
+func among(b *book, some func(*connection, *Endpoint) bool) {
+	for _, r := range []*rule.Rule[governing]{&b.clusterPolicy, &b.localPolicy} {
+		r.Wrap(func(right governing) governing {
+			return func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
+				chosen, none := right(c, all)
+				return filter(chosen, func(e *Endpoint) bool { return some(c, e) }), none
+			}
+		})
+	}
 }
 
 // afterIndexing changes what was indexed.

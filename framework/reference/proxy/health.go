@@ -80,6 +80,7 @@ func (n *Node) Serve(now time.Time, loopback bool, port int, path string) *candi
 		return &candidate.HTTPAnswer{Code: http.StatusOK, Body: n.exported()}
 	case port == candidate.ProxyMetricsPort && loopback && path == "/proxyMode":
 		return &candidate.HTTPAnswer{Code: http.StatusOK, Body: cmp.Or(n.config.Mode, "iptables")}
+	case port == candidate.ProxyHealthPort && !n.healthAddress.Do(loopback):
 	case port == candidate.ProxyHealthPort && path == "/healthz":
 		return n.health(now, n.healthz.Do(n, now))
 	case port == candidate.ProxyHealthPort && path == "/livez":
@@ -95,6 +96,8 @@ func (n *Node) health(now time.Time, healthy bool) *candidate.HTTPAnswer {
 
 // Rules for the health of the proxy.
 var (
+	healthAddress = rule.New("proxy-health-on-every-address", func(bool) bool { return true }, spec.ProxyHealthz)
+
 	healthz = rule.New("proxy-health-with-node", func(n *Node, now time.Time) bool {
 		return n.upToDate(now) && !n.Draining
 	}, spec.ProxyHealthz, spec.ProxyNodeDrainHealth)

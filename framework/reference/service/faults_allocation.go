@@ -212,6 +212,18 @@ func refuseUpdate(refuse func(*Rules, *corev1.Service) error) func(*book) {
 	}
 }
 
+// chosenBoth is a fault: a new Service that names an address of each family is told that they are taken.
+func chosenBoth(b *book) {
+	b.chosenAddressTaken.Wrap(func(right addressTaking) addressTaking {
+		return func(t *Transaction, ip netip.Addr) error {
+			if t.owner.ResourceVersion == "" && len(t.owner.Spec.ClusterIPs) == 2 && t.owner.Spec.ClusterIPs[1] != "" {
+				return allocator.ErrAllocated
+			}
+			return right(t, ip)
+		}
+	})
+}
+
 // onAddressError is a fault: something else happens where a chosen address is not to be had.
 func onAddressError(then func(*Transaction, netip.Addr, error) error) func(*book) {
 	return func(b *book) {
@@ -288,6 +300,7 @@ func (a *addresses) anyFull(family corev1.IPFamily) bool {
 
 // What can be wrong with the ranges.
 var addressFaults = []wrong{
+	{fault.ChosenBothRefused, chosenBoth},
 	{fault.ServiceCIDRIPv6Poison, func(b *book) {
 		b.rangeDivided.Wrap(func(right dividing) dividing {
 			return func(a *addresses, name string, prefix netip.Prefix) (allocator.Allocator, error) {

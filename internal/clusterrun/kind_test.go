@@ -1,0 +1,45 @@
+package clusterrun
+
+import (
+	"net/netip"
+	"reflect"
+	"testing"
+
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/kindcluster"
+)
+
+// TestFurtherClustersDecideWhatNoneBeforeThemCould has clusters with and without nodes for traffic, of one family and of two.
+func TestFurtherClustersDecideWhatNoneBeforeThemCould(t *testing.T) {
+	four, six := netip.MustParsePrefix("10.96.0.0/24"), netip.MustParsePrefix("fd00:10:96::/112")
+	cluster := func(workers int, ranges ...netip.Prefix) kindcluster.Options {
+		return kindcluster.Options{Workers: workers, ServiceCIDRs: ranges}
+	}
+	for name, c := range map[string]struct {
+		clusters []kindcluster.Options
+		want     [][]check.Sharing
+	}{
+		"the matrix": {
+			[]kindcluster.Options{cluster(0, four), cluster(0, four), cluster(2, four, six), cluster(2, six, four)},
+			[][]check.Sharing{nil, {check.OwnRange}, {check.OwnRange, check.BothFamilies, check.WithNodes}, {check.OwnRange}},
+		},
+		"nodes at first": {
+			[]kindcluster.Options{cluster(2, four), cluster(2, four), cluster(2, four, six)},
+			[][]check.Sharing{nil, {check.OwnRange}, {check.OwnRange, check.BothFamilies}},
+		},
+		"both families at first": {
+			[]kindcluster.Options{cluster(2, four, six), cluster(2, four)},
+			[][]check.Sharing{nil, {check.OwnRange}},
+		},
+		"both families without nodes": {
+			[]kindcluster.Options{cluster(0, four, six), cluster(2, four, six)},
+			[][]check.Sharing{nil, {check.OwnRange, check.BothFamilies, check.WithNodes}},
+		},
+	} {
+		for i := range c.clusters {
+			if got := shares(c.clusters, i); !reflect.DeepEqual(got, c.want[i]) {
+				t.Errorf("%s, cluster %d: %v, want %v", name, i, got, c.want[i])
+			}
+		}
+	}
+}
