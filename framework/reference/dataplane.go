@@ -278,6 +278,20 @@ func (d *dataPlane) Remove(_ context.Context, name candidate.PodName) error {
 // Diagnose implements candidate.DataPlane: a fault of the reference needs no diagnosis.
 func (d *dataPlane) Diagnose(context.Context, netip.AddrPort) (string, error) { return "", nil }
 
+// Restart implements candidate.ServerOwner.
+func (d *dataPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error {
+	if err := d.controlPlane.Restart(ctx, serviceCIDRs...); err != nil {
+		return err
+	}
+	d.world.mu.Lock()
+	defer d.world.mu.Unlock()
+	for _, h := range d.nodes {
+		h.MeetServerAgain()
+	}
+	d.advance()
+	return nil
+}
+
 // AddNode implements candidate.NodeOwner.
 func (d *dataPlane) AddNode(_ context.Context, as candidate.Node, config candidate.ProxyConfiguration) (candidate.Node, error) {
 	d.world.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"math/big"
 	"net/netip"
 	"slices"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -59,8 +60,14 @@ func clusterIPClaim(ctx context.Context, cp *check.ControlPlane, family corev1.I
 // clusterIPFree demands that nobody holds the address: another Service can have it, or somebody else's has it by now.
 func clusterIPFree(ctx context.Context, cp *check.ControlPlane, ip string) {
 	ginkgo.GinkgoHelper()
-	Expect(clusterIPObstacle(ctx, cp, ip)).To(BeEmpty(), "%s should be free", ip)
+	check.Converge(ctx, "use of "+ip, othersPass, func(g Gomega) {
+		g.Expect(clusterIPObstacle(ctx, cp, ip)).To(BeEmpty(), "%s should be free", ip)
+	})
 }
+
+// othersPass bounds how long an address may be taken that no Service has: that of another check comes, or goes, between two looks. What is lost stays so
+// for minutes.
+const othersPass = 10 * time.Second
 
 // clusterIPObstacle says why an address cannot be had although no Service has it; it is empty if the address is free.
 func clusterIPObstacle(ctx context.Context, cp *check.ControlPlane, ip string) string {

@@ -102,6 +102,29 @@ var _ = ginkgo.Describe("a proxy that was cut off from the API server", func() {
 		})
 })
 
+var _ = ginkgo.Describe("a proxy whose API server was restarted", func() {
+	check.It(spec.ProxyGapFollowed, "serves on meanwhile, and follows what comes, changes and goes then", check.Needs(spec.ProxyConfiguration, spec.RestartControlPlane), check.Alone(),
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
+			inside := []candidate.Client{client, check.Host(node.Name), check.Host(net.Node(2))}
+			each, by := check.AnsweredByEach(pods...), check.AnsweredBy(pods...)
+			stays, changes, goes := net.Expose(ctx, exposed("stays", selecting("app"))), exposeSelectorless(ctx, net, "changes"), net.Expose(ctx, exposed("goes", selecting("app")))
+			slice := net.CreateSlice(ctx, net.Slice(changes, pods...))
+			for _, svc := range []*corev1.Service{stays, changes, goes} {
+				net.Expect(ctx, "the Services are created", toClusterIP(svc, each, inside...)...)
+			}
+			unbroken(ctx, net, check.ServiceAddress(stays, exposedPort), by, func() { net.Restart(ctx) }, inside...)
+			comes := net.Expose(ctx, exposed("comes", selecting("app")))
+			slice.Endpoints = net.Slice(changes, pods[1]).Endpoints
+			net.UpdateSlice(ctx, slice)
+			net.Unexpose(ctx, goes.Name)
+			net.Expect(ctx, "the API server is back", slices.Concat(
+				toClusterIP(stays, each, inside...), toClusterIP(comes, each, inside...), toClusterIP(changes, onlyBy(2, pods[1]), inside...),
+				once(toClusterIP(goes, check.NotBy(pods...), inside...)))...)
+		})
+})
+
 // apart are pods, each of which is listed in an EndpointSlice of its own.
 type apart struct {
 	pods   []candidate.Pod

@@ -44,6 +44,8 @@ var (
 		spec.ProxyGapFollowed)
 	ReconnectedDeaf = New("reconnected-proxy-deaf", "A proxy that was cut off from the API server follows nothing any more.",
 		spec.ProxyGapFollowed)
+	RestartedServerUnheard = New("restarted-server-unheard", "A proxy follows nothing any more once the API server was started again.",
+		spec.ProxyGapFollowed)
 	NeighboursFlushed = New("neighbours-flushed", "A proxy removes the rules of other programs when it writes its own.",
 		spec.ProxyNeighboursUntouched)
 	NeighboursDisturb = New("neighbours-disturb", "A proxy writes nothing any more once another program has rules in the packet filter.",

@@ -132,6 +132,7 @@ type book struct {
 	started        rule.Rule[func(n *Node)]
 	stopped        rule.Rule[func(n *Node)]
 	reconnected    rule.Rule[func(n *Node)]
+	serverMetAgain rule.Rule[func(n *Node)]
 	neighboursKept rule.Rule[func(n *Node)]
 	changeDue      rule.Rule[timing]
 	periodDue      rule.Rule[timing]
@@ -224,6 +225,7 @@ func newBook() *book {
 		started:        started,
 		stopped:        stopped,
 		reconnected:    reconnected,
+		serverMetAgain: serverMetAgain,
 		neighboursKept: neighboursKept,
 		changeDue:      changeDue,
 		periodDue:      periodDue,

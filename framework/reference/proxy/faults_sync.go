@@ -102,6 +102,9 @@ var startFaults = []wrong{
 	{fault.ReconnectedDeaf, func(b *book) { // its watch has ended, and it does not notice
 		b.reconnected.Replace(func(n *Node) { n.cutOff = true })
 	}},
+	{fault.RestartedServerUnheard, func(b *book) { // it goes on to listen to the one that has gone
+		b.serverMetAgain.Replace(func(n *Node) { n.cutOff = true })
+	}},
 	{fault.NeighboursFlushed, func(b *book) { b.neighboursKept.Replace(func(n *Node) { n.neighbours = false }) }},
 	{fault.NeighboursDisturb, func(b *book) {
 		b.changeDue.Wrap(func(right timing) timing {

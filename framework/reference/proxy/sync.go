@@ -60,6 +60,9 @@ var (
 	// What has been missed is followed.
 	reconnected = rule.New("proxy-reconnected-follows", func(*Node) {}, spec.ProxyGapFollowed)
 
+	// An API server that was started again is followed as it was before.
+	serverMetAgain = rule.New("proxy-restarted-server-followed", func(*Node) {}, spec.ProxyGapFollowed)
+
 	// Rules of other programs are none of the proxy's business.
 	neighboursKept = rule.New("proxy-neighbours-kept", func(*Node) {}, spec.ProxyNeighboursUntouched)
 
@@ -76,6 +79,9 @@ func duration(text string, byDefault time.Duration) time.Duration {
 	}
 	return d
 }
+
+// MeetServerAgain tells the proxy that the API server was started again.
+func (n *Node) MeetServerAgain() { n.serverMetAgain.Do(n) }
 
 // Running reports whether the proxy runs.
 func (n *Node) Running() bool { return n.running }

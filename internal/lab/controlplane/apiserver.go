@@ -289,8 +289,8 @@ func (s *APIServer) Alive() error {
 	return nil
 }
 
-// restart kills the server and starts it again on the same port and storage.
-func (s *APIServer) restart(ctx context.Context) error {
+// Restart kills the server and starts it again on the same port and storage.
+func (s *APIServer) Restart(ctx context.Context) error {
 	s.setRestarting(true)
 	defer s.setRestarting(false)
 	s.halt()

@@ -49,7 +49,7 @@ func (c *ControlPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix
 		}
 		c.Ranges, c.Server.Ranges, c.Changed = r, r, true
 	}
-	return c.Server.restart(ctx)
+	return c.Server.Restart(ctx)
 }
 
 // AnotherServer implements candidate.ServerOwner.

@@ -322,6 +322,16 @@ func (d *dataPlane) ownNode(name string) (*Node, error) {
 	return nil, fmt.Errorf("there is no node %q of this lease", name)
 }
 
+var _ candidate.ServerOwner = (*dataPlane)(nil)
+
+// Restart implements candidate.ServerOwner, for a check that runs alone: all data planes share the server.
+func (d *dataPlane) Restart(ctx context.Context, serviceCIDRs ...netip.Prefix) error {
+	if len(serviceCIDRs) > 0 {
+		return errors.New("other ranges for a control plane that is not leased exclusively")
+	}
+	return d.world.Server.Restart(ctx)
+}
+
 // AddNode implements candidate.NodeOwner.
 func (d *dataPlane) AddNode(ctx context.Context, as candidate.Node, proxy candidate.ProxyConfiguration) (candidate.Node, error) {
 	if err := d.world.parts.canConfigure(proxy); err != nil {
