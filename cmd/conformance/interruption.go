@@ -84,7 +84,9 @@ func (i *interruption) withReader() {
 	signal.Notify(gone, syscall.SIGPIPE)
 	go func() {
 		for s := range gone {
-			i.heed(s, time.Now())
+			if unread() {
+				i.heed(s, time.Now())
+			}
 		}
 	}()
 }

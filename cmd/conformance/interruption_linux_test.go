@@ -251,6 +251,46 @@ func TestASignalBeforeTheRunBeginsIsReported(t *testing.T) {
 // withoutKubeProxy has a lab take another program for a proxy: one with kube-proxy needs iptables on the machine.
 const withoutKubeProxy = "--proxy-command=exec sleep 1000"
 
+// TestABrokenConnectionIsNoInterruption sends the signal that a write to a broken connection brings, again and again, to a run whose output is read.
+func TestABrokenConnectionIsNoInterruption(t *testing.T) {
+	r := startSignalled(t, "run", "--focus", "alloc-*")
+	r.awaitLine("checks, suite")
+	for range 5 {
+		if err := r.cmd.Process.Signal(syscall.SIGPIPE); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for line := range r.lines {
+		fmt.Fprintln(&r.said, line)
+	}
+	if err := r.cmd.Wait(); err != nil || strings.Contains(r.said.String(), "interrupted") {
+		t.Errorf("%v\n%s", err, r.said.String())
+	}
+}
+
+// TestAReaderThatGoesAwayEndsTheRun closes the pipe that a run writes to which has much to say.
+func TestAReaderThatGoesAwayEndsTheRun(t *testing.T) {
+	out, in, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "run", "--fault", "cluster-ip-not-served", "--suite", "proxy", "--max-wait", "1s", "--report-dir", filepath.Join(dir, "report"))
+	cmd.Env, cmd.Stdout, cmd.Dir = append(os.Environ(), asProgram+"=1"), in, dir
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	if _, err := out.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	out.Close()
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != report.ExitUnknown {
+		t.Errorf("exit code %d", code)
+	}
+}
+
 // makeFIFO makes a file whose reader waits for its writer.
 func makeFIFO(t *testing.T) string {
 	t.Helper()

@@ -220,7 +220,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			}, spec.ProxyLoadBalancerCleanupType)
 		})
 
-	check.It(spec.ProxyLoadBalancerCleanupType, "comes again when the Service is of type LoadBalancer once more", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+	check.It(spec.ProxyLoadBalancerCleanupType, "comes again when the Service is of type LoadBalancer once more", check.Claiming(spec.FeatureNodePort), check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.LoadBalancers, serviceController)
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))

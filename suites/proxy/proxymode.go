@@ -43,7 +43,7 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 			})
 	}
 
-	check.It(spec.ProxyModeConfigured, "is another one after a restart, and nothing is left of the former one", check.Long(), check.Aside(spec.ProxyClusterIPReachable),
+	check.It(spec.ProxyModeConfigured, "is another one after a restart, and nothing is left of the former one", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			mode, other := modes(net)
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: mode})
@@ -52,10 +52,8 @@ var _ = ginkgo.Describe("the configuration of kube-proxy", func() {
 			inside := []candidate.Client{client, check.Host(node.Name)}
 			empty, full := exposeSelectorless(ctx, net, "empty"), net.Expose(ctx, exposed("app"))
 			each := check.AnsweredByEach(pods...)
-			check.Deciding(func() {
-				net.Expect(ctx, "one of two Services has no endpoints", append(
-					toClusterIP(full, each, inside...), once(toClusterIP(empty, check.NotBy(pods...), inside...))...)...)
-			}, spec.ProxyClusterIPReachable)
+			net.Expect(ctx, "one of two Services has no endpoints", append(
+				toClusterIP(full, each, inside...), once(toClusterIP(empty, check.NotBy(pods...), inside...))...)...)
 			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{Mode: other}))
 			net.Expect(ctx, "the proxy is started in mode "+other, append(toClusterIP(full, each, inside...), runsIn(node.Name, other))...)
 			net.CreateSlice(ctx, net.Slice(empty, pods...))

@@ -13,7 +13,7 @@ var (
 	ChosenBothRefused = New("chosen-both-refused", "A new dual-stack Service that names both addresses is told that they are taken.",
 		spec.APIClusterIPsChosen, spec.AllocStaticExact)
 	ApplyProtocolRequired = New("apply-protocol-required", "An applied configuration whose ports name no protocol is refused.",
-		spec.APIApplyPortProtocolDefault)
+		spec.APIApplyPortProtocolDefault, spec.APIApplyCreates, spec.APIApplyYaml)
 	TypeAlonePatchFails = New("type-alone-patch-fails", "A strategic merge patch that says nothing but the type LoadBalancer fails on a Service with two ports.",
 		spec.APITypeChange, spec.APILoadBalancerNodePortsDefault)
 )

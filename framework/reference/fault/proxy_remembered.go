@@ -33,7 +33,7 @@ var (
 	BalancerPolicyOfCreation = New("load-balancer-policy-of-creation", "At a load-balancer address the external policy is the one that the Service was created with.",
 		spec.ProxyExternalLocalNodeEndpoints, spec.ProxyLoadBalancerReachable)
 	NewIngressGoesWithOld = New("new-ingress-goes-with-old", "When a Service of type LoadBalancer is deleted, the address of the newest other one is no longer served.",
-		spec.ProxyLoadBalancerReachable, spec.ProxyServiceRemoved)
+		spec.ProxyLoadBalancerAddressShared, spec.ProxyLoadBalancerReachable, spec.ProxyServiceRemoved)
 	RestartSharedPortsLost = New("restart-shared-ports-lost", "Of Services that share a load-balancer address, a proxy that is started anew serves one.",
 		spec.ProxyLoadBalancerAddressShared, spec.ProxyRestartKeepsTraffic)
 	SwappedPortsStale = New("swapped-ports-stale", "When two Services swap their ports at a load-balancer address that they share, each is still served at the former port.",
@@ -41,7 +41,7 @@ var (
 	SecondaryMasqueraded = New("secondary-address-masqueraded", "Under policy Local the client's address is kept at the first address of a node alone.",
 		spec.ProxyExternalLocalClientAddress)
 	HealthzOnLoopback = New("healthz-on-loopback", "The health of the proxy is served on loopback alone.",
-		spec.ProxyHealthz)
+		spec.ProxyHealthz, spec.ProxyNodeDrainHealth)
 	HeadlessTwinUnserves = New("headless-twin-unserves", "A Service is not served while a headless one selects the same pods.",
 		spec.ProxyHeadlessNotProxied)
 	SharedIngressOneProtocol = New("shared-ingress-one-protocol", "Of two Services with one ingress address and port number, the one with UDP is not served.",
