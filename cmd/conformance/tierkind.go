@@ -27,7 +27,7 @@ type kindTier struct {
 const (
 	defaultWorkers = 2
 	defaultMost    = 2
-	spareNodes     = 2 // for checks that have nodes of their own
+	spareNodes     = 3 // for checks that have nodes of their own
 )
 
 func (*kindTier) name() string { return "kind" }
