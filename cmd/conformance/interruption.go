@@ -84,7 +84,7 @@ func (i *interruption) withReader() {
 	signal.Notify(gone, syscall.SIGPIPE)
 	go func() {
 		for s := range gone {
-			if unread() {
+			if unread(output...) {
 				i.heed(s, time.Now())
 			}
 		}
