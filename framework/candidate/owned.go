@@ -38,7 +38,7 @@ func OwnServer(lease ControlPlane) (ServerOwner, error) {
 	if o, ok := lease.(ServerOwner); ok {
 		return o, nil
 	}
-	return nil, Unavailable("the API server is not one that a check may end or start")
+	return nil, UnavailableHere("--tier lab", "the API server is not one that a check may end or start")
 }
 
 // OwnNodes returns what adds nodes to a data plane. The error is an *UnavailableError if nothing does.

@@ -144,7 +144,7 @@ func Alone() Option { return func(d *Declaration) { d.alone = true } }
 // AloneUnless is Alone where the candidate does not offer the capability: there the check does to what all share what it would do to something of its own.
 func AloneUnless(c spec.Capability) Option { return func(d *Declaration) { d.aloneUnless = c } }
 
-// OwnNodes says how many nodes the check adds at most, if that is more than one.
+// OwnNodes says how many nodes the check adds at most. One that needs spec.ProxyConfiguration adds one if it does not say.
 func OwnNodes(n int) Option { return func(d *Declaration) { d.ownNodes = n } }
 
 // Long lets the check begin before others, with those that stand in the same container. It waits for seconds that
@@ -292,7 +292,7 @@ const (
 // SharingOn is what the check needs where it is run on a range, "" being that of a check without, of a cluster whose range is own.
 func (d *Declaration) SharingOn(serviceCIDR, own string) Sharing {
 	switch {
-	case d.nodePorts != "" || slices.Contains(d.needs, spec.RestartControlPlane) || slices.Contains(d.needs, spec.SeveralAPIServers) || serviceCIDR != "" && serviceCIDR != own:
+	case d.nodePorts != "" || !d.Traffic && (slices.Contains(d.needs, spec.RestartControlPlane) || slices.Contains(d.needs, spec.SeveralAPIServers)) || serviceCIDR != "" && serviceCIDR != own:
 		return OtherServer
 	case serviceCIDR != "":
 		return OwnRange

@@ -44,6 +44,7 @@ type spares struct {
 	objects map[string]*corev1.Node // as they were
 	door    chan struct{}           // who waits for nodes
 	free    chan string
+	dirty   sync.Map // names of those that could not be reset
 }
 
 // newSpares finds the spare nodes; nil if there are none.
@@ -51,7 +52,8 @@ func newSpares(c *Cluster, list *corev1.NodeList, nodes SpareNodes) *spares {
 	s := &spares{SpareNodes: nodes, cluster: c, objects: map[string]*corev1.Node{}, door: make(chan struct{}, 1)}
 	known := nodes.Secondary()
 	for i := range list.Items {
-		if n := &list.Items[i]; known[n.Name] != nil {
+		n := &list.Items[i]
+		if _, spare := known[n.Name]; spare { // with further addresses or without
 			s.objects[n.Name] = n
 		}
 	}
@@ -141,9 +143,11 @@ func (l *lentNodes) reset(ctx context.Context) {
 	var done sync.WaitGroup
 	for name := range l.used {
 		was := l.spares.objects[name]
-		done.Go(func() { // the next check that has the node finds out
-			_ = l.spares.cluster.asItWas(ctx, was, was.Labels[corev1.LabelTopologyZone])
-			_ = l.spares.Reset(ctx, name)
+		done.Go(func() {
+			_ = l.spares.cluster.asItWas(ctx, was, was.Labels[corev1.LabelTopologyZone]) // AddNode does so again
+			if l.spares.Reset(ctx, name) != nil {
+				l.spares.dirty.Store(name, true)
+			}
 		})
 	}
 	done.Wait()
@@ -156,6 +160,12 @@ func (d *dataPlane) AddNode(ctx context.Context, as candidate.Node, proxy candid
 		return candidate.Node{}, err
 	}
 	spares := d.cluster.spares
+	if _, dirty := spares.dirty.Load(name); dirty { // what an earlier check has left must not be taken for what the proxy does
+		if err := spares.Reset(ctx, name); err != nil {
+			return candidate.Node{}, fmt.Errorf("reset node %s: %w", name, err)
+		}
+		spares.dirty.Delete(name)
+	}
 	if err := d.cluster.asItWas(ctx, spares.objects[name], as.Zone); err != nil {
 		return candidate.Node{}, err
 	}

@@ -24,6 +24,8 @@ type standIns struct {
 	names []string
 	mu    sync.Mutex
 	done  []string
+
+	broken error // of Reset
 }
 
 func (s *standIns) note(format string, args ...any) error {
@@ -54,7 +56,10 @@ func (s *standIns) State(_ context.Context, _ string) (candidate.ProxyState, err
 func (s *standIns) Interfere(_ context.Context, node string, what candidate.Interference) error {
 	return s.note("%s on %s", what, node)
 }
-func (s *standIns) Reset(_ context.Context, node string) error { return s.note("reset %s", node) }
+func (s *standIns) Reset(_ context.Context, node string) error {
+	_ = s.note("reset %s", node)
+	return s.broken
+}
 
 // withSpares is a cluster of a shared node and some spare ones.
 func withSpares(t *testing.T, names ...string) (*Cluster, *standIns) {
@@ -129,6 +134,33 @@ func TestASpareNodeIsOfOneCheck(t *testing.T) {
 	after := now()
 	if !maps.Equal(after.Labels, map[string]string{candidate.SpareLabel: "true", corev1.LabelTopologyZone: "zone-b"}) || len(after.Spec.Taints) != 1 || after.Spec.Taints[0].Key != candidate.SpareLabel {
 		t.Errorf("it is left with the labels %v and the taints %v", after.Labels, after.Spec.Taints)
+	}
+}
+
+// TestANodeThatWasNotResetIsNoFurtherChecks has a node whose reset fails for a time.
+func TestANodeThatWasNotResetIsNoFurtherChecks(t *testing.T) {
+	c, nodes := withSpares(t, "spare")
+	nodes.broken = errors.New("the engine is gone")
+	use := func() error {
+		t.Helper()
+		lent, err := c.spares.lend(t.Context(), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer lent.back()
+		defer lent.reset(t.Context())
+		_, err = (&dataPlane{controlPlane: controlPlane{cluster: c}, lent: lent}).AddNode(t.Context(), candidate.Node{Zone: "zone-a"}, candidate.ProxyConfiguration{Absent: true})
+		return err
+	}
+	if err := use(); err != nil {
+		t.Fatal(err)
+	}
+	if err := use(); !errors.Is(err, nodes.broken) {
+		t.Errorf("a node with what another check has left: %v", err)
+	}
+	nodes.broken = nil
+	if err := use(); err != nil {
+		t.Errorf("a node that was reset after all: %v", err)
 	}
 }
 

@@ -33,7 +33,7 @@ const (
 	// spareFolder is where the program and its files are on a spare node.
 	spareFolder = "/var/lib/conformance"
 	// sparePort is a further port of the API server, which only the proxies of spare nodes use: they can be cut off alone.
-	sparePort = 16443
+	sparePort = "16443"
 	// sparesWithin bounds how long it may take to prepare the nodes, from which the DaemonSet removes its pods.
 	sparesWithin = 90 * time.Second
 	// spareSynced bounds how long a proxy may take to write its rules for the first time.
@@ -139,7 +139,7 @@ func (s *Spares) readProxy(plane nodes.Node, onPlane func(string) (string, error
 	s.kubeconfig, err = yaml.Marshal(map[string]any{
 		"apiVersion": "v1", "kind": "Config", "current-context": "proxy",
 		"clusters": []any{map[string]any{"name": "cluster", "cluster": map[string]any{
-			"server": fmt.Sprintf("https://%s:%d", address, sparePort), "tls-server-name": "kubernetes", "certificate-authority-data": authority,
+			"server": fmt.Sprintf("https://%s:%s", address, sparePort), "tls-server-name": "kubernetes", "certificate-authority-data": authority,
 		}}},
 		"users":    []any{map[string]any{"name": "kube-proxy", "user": map[string]any{"token": strings.TrimSpace(token)}}},
 		"contexts": []any{map[string]any{"name": "proxy", "context": map[string]any{"cluster": "cluster", "user": "kube-proxy"}}},
@@ -159,7 +159,7 @@ nft -f - <<END
 table inet conformance-api {
 	chain prerouting {
 		type nat hook prerouting priority -110;
-		tcp dport 16443 redirect to :6443
+		tcp dport ` + sparePort + ` redirect to :6443
 	}
 }
 END
@@ -187,12 +187,12 @@ ip -o addr show dev eth0 scope global
 table inet conformance-cut {
 	chain input {
 		type filter hook input priority -300;
-		tcp sport 16443 drop
+		tcp sport ` + sparePort + ` drop
 	}
 }
 END
 `
-	disconnect = cutOff + "ss -K 'dport = :16443' >/dev/null\n"
+	disconnect = cutOff + "ss -K 'dport = :" + sparePort + "' >/dev/null\n"
 )
 
 // resetScript leaves the node without a proxy, and without what one has left: rules, addresses, settings, and what the kernel remembers of connections.

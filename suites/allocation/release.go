@@ -95,11 +95,8 @@ var _ = ginkgo.Describe("release", func() {
 
 	check.It(spec.AllocFinalizerKeeps, "keeps the address and the node port of a Service until it is gone", check.Aside(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			svc := createOnChosen(ctx, cp, primaryRange(cp), check.OfType(corev1.ServiceTypeNodePort), check.With(func(s *corev1.Service) {
-				s.Finalizers = []string{"conformance.example.org/hold"}
-			}))
+			svc := heldDeleted(ctx, cp)
 			port := svc.Spec.Ports[0].NodePort
-			Expect(cp.Delete(ctx, svc.Name)).To(check.BeAccepted())
 			kept := cp.Get(ctx, svc.Name)
 			Expect(kept).To(check.BeAccepted())
 			Expect(kept.Service.Spec.ClusterIP).To(Equal(svc.Spec.ClusterIP))
@@ -115,11 +112,8 @@ var _ = ginkgo.Describe("release", func() {
 
 	check.It(spec.AllocFinalizerKeeps, "gives back the address and the node port when a write of the status takes the last finalizer away", check.Aside(spec.AllocFreedStaysFree),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			svc := createOnChosen(ctx, cp, primaryRange(cp), check.OfType(corev1.ServiceTypeNodePort), check.With(func(s *corev1.Service) {
-				s.Finalizers = []string{"conformance.example.org/hold"}
-			}))
+			svc := heldDeleted(ctx, cp)
 			port := svc.Spec.Ports[0].NodePort
-			Expect(cp.Delete(ctx, svc.Name)).To(check.BeAccepted())
 			object := cp.AddressObject(ctx, svc.Spec.ClusterIP)
 			Expect(cp.PatchStatus(ctx, svc.Name, `{"metadata":{"finalizers":null}}`)).To(check.BeAccepted())
 			if cp.Get(ctx, svc.Name).Code != http.StatusNotFound { // no document says that such a write may do that
@@ -130,6 +124,16 @@ var _ = ginkgo.Describe("release", func() {
 			Expect(cp.Create(ctx, check.Service("port", onNodePort(int(port))))).To(check.BeAccepted(), "node port %d was given back", port)
 		})
 })
+
+// heldDeleted is a Service with an address and a node port that was deleted and that its finalizer holds.
+func heldDeleted(ctx context.Context, cp *check.ControlPlane) *corev1.Service {
+	ginkgo.GinkgoHelper()
+	svc := createOnChosen(ctx, cp, primaryRange(cp), check.OfType(corev1.ServiceTypeNodePort), check.With(func(s *corev1.Service) {
+		s.Finalizers = []string{"conformance.example.org/hold"}
+	}))
+	Expect(cp.Delete(ctx, svc.Name)).To(check.BeAccepted())
+	return svc
+}
 
 // becomesFree demands that an address can be named again. object is that which stood for it while it was in use, if there was one.
 func becomesFree(ctx context.Context, cp *check.ControlPlane, ip string, object types.UID, options ...check.ServiceOption) {
