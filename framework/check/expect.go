@@ -225,13 +225,22 @@ func fewLost(c *Case, outcomes []candidate.Outcome) bool {
 	return c.Want.Met(rest)
 }
 
-// refusalsWithheld reports whether datagrams that are to be refused were refused or met silence. A kernel tells a peer
-// of errors about once a second (icmp_ratelimit of Linux). So some of several refusals look like silence. A proxy that
-// drops them does so for longer than that.
+// refusalsWithheld reports whether shots that are to be refused were refused or met silence. A kernel tells a peer
+// of errors about once a second (icmp_ratelimit of Linux), and a proxy may refuse a connection by such an error, too. So
+// some of several refusals look like silence. A proxy that drops them does so for longer than that. Of connections one
+// must have been refused: before a change is made, all of them may meet silence, and a look must not take long then.
 func refusalsWithheld(c *Case, outcomes []candidate.Outcome) bool {
-	return c.Want.ConnectionRefused && c.Protocol == corev1.ProtocolUDP && every(outcomes, func(o candidate.Outcome) bool {
-		return o.Result == candidate.Refused || o.Result == candidate.Dropped
-	})
+	refused, other := 0, 0
+	for _, o := range outcomes {
+		switch o.Result {
+		case candidate.Refused:
+			refused++
+		case candidate.Dropped:
+		default:
+			other++
+		}
+	}
+	return c.Want.ConnectionRefused && other == 0 && (c.Protocol == corev1.ProtocolUDP || refused > 0)
 }
 
 // lostOf is of how many shots one may be lost. lossRepeats is how often a datagram is sent again before it counts as

@@ -408,6 +408,24 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		script.shots = withheld(false)
 		net.Expect(ctx, "nothing", refused)
 	}, judged{verdict: Conformant})
+	refusedConnection := refused
+	refusedConnection.Protocol = corev1.ProtocolTCP
+	it("to be refused is met by a kernel that tells a peer once a second, when it connects", func(ctx context.Context, net *Network) {
+		script.shots = withheld(false)
+		net.Expect(ctx, "nothing", refusedConnection)
+	}, judged{verdict: Conformant})
+	it("to be refused is violated by who drops every second connection", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, shot int) candidate.Outcome {
+			switch {
+			case p.To != vip:
+				return script.honest(p)
+			case shot%2 > 0:
+				return met(candidate.Dropped)
+			}
+			return met(candidate.Refused)
+		}
+		net.Expect(ctx, "nothing", refusedConnection)
+	}, judged{verdict: NonConformant, message: []string{"1× dropped"}})
 	it("to be refused is violated by who drops", func(ctx context.Context, net *Network) {
 		script.shots = withheld(true)
 		net.Expect(ctx, "nothing", refused)
