@@ -112,6 +112,11 @@ func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
 		} else {
 			fmt.Fprintf(r.out, "no API servers for checks alone: %v\n", err)
 		}
+		if links, err := kindcluster.OpenLinks(t.ofKind); err == nil {
+			o.Links = links
+		} else {
+			fmt.Fprintf(r.out, "no link can be made narrow: %v\n", err)
+		}
 		if t.disposable {
 			t.openProxies(ctx, r, &o)
 		}

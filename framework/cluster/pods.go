@@ -49,6 +49,8 @@ type pod struct {
 	// lent pods go on when the lease ends, unless they have ended; touched ones may be unready then.
 	lent           bool
 	ended, touched atomic.Bool
+	// lease is that of a backend outside of the cluster, which has no Pod object; empty for pods.
+	lease string
 }
 
 // StartPod implements candidate.DataPlane.
@@ -60,8 +62,17 @@ func (d *dataPlane) StartPod(ctx context.Context, as candidate.Pod) (_ candidate
 	if err := d.pods.AddOwn(p.PodName, p); err != nil { // also while it starts, so that Release finds it
 		return candidate.Pod{}, err
 	}
-	if err := p.start(ctx); err != nil {
+	start := p.start
+	if as.Outside {
+		start = func(ctx context.Context) error { return d.startOutside(ctx, p) }
+	}
+	if err := start(ctx); err != nil {
 		return candidate.Pod{}, err
+	}
+	if as.Narrow {
+		if err := d.narrow(ctx, p); err != nil {
+			return candidate.Pod{}, err
+		}
 	}
 	return p.Pod, nil
 }
@@ -306,6 +317,14 @@ func (d *dataPlane) Kill(ctx context.Context, name candidate.PodName) error {
 		return err
 	}
 	p.ended.Store(true)
+	return p.kill(ctx)
+}
+
+// kill ends what answers as the pod.
+func (p *pod) kill(ctx context.Context) error {
+	if p.lease != "" {
+		return p.agent.KillHosted(ctx, p.lease, p.PodName)
+	}
 	return p.agent.Kill(ctx)
 }
 
@@ -316,12 +335,15 @@ func (d *dataPlane) Remove(ctx context.Context, name candidate.PodName) error {
 		return err
 	}
 	d.pods.Forget(name)
-	_ = p.agent.Kill(ctx) // the kubelet takes its time to end the container
+	_ = p.kill(ctx) // the kubelet takes its time to end the container
 	return p.remove(ctx)
 }
 
 // remove takes the pod out of the API; the kubelet ends what runs of it. An interruption does not keep it from that.
 func (p *pod) remove(ctx context.Context) error {
+	if p.lease != "" { // it goes with the lease
+		return nil
+	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), candidate.InsistTimeout)
 	defer cancel()
 	zero := int64(0)

@@ -129,6 +129,12 @@ func clientAddresses(ranges []netip.Prefix) []netip.Addr {
 	return out
 }
 
+// narrowOf is the address of a range of clients that is behind a narrow link (candidate.NarrowAddress).
+func narrowOf(clients netip.Prefix) netip.Prefix {
+	a := clientAddresses([]netip.Prefix{clients})[candidate.NarrowAddress]
+	return netip.PrefixFrom(a, a.BitLen())
+}
+
 // engine is the program of the container engine that has the node.
 func engine(ctx context.Context, node string) (string, error) {
 	for _, name := range []string{"docker", "nerdctl", "podman"} {
@@ -250,7 +256,11 @@ func (o *Outside) route(ctx context.Context, own []netip.Addr) error {
 					}
 					by = own[k]
 				}
-				fmt.Fprintf(&scripts[i], "ip %s route replace %s via %s\n", flag(by), gateway.clientsLike(address), by)
+				clients := gateway.clientsLike(address)
+				fmt.Fprintf(&scripts[i], "ip %s route replace %s via %s\n", flag(by), clients, by)
+				if i == g {
+					fmt.Fprintf(&scripts[i], "ip %s route replace %s via %s mtu %d\n", flag(by), narrowOf(clients), by, candidate.NarrowMTU)
+				}
 			}
 		}
 	}
@@ -300,7 +310,8 @@ func (o *Outside) Remove(ctx context.Context) error {
 	var script strings.Builder
 	for _, gateway := range o.nodes {
 		for _, a := range gateway.addresses {
-			fmt.Fprintf(&script, "ip %s route delete %s || true\n", flag(a), gateway.clientsLike(a))
+			clients := gateway.clientsLike(a)
+			fmt.Fprintf(&script, "ip %s route delete %s || true\nip %s route delete %s || true\n", flag(a), clients, flag(a), narrowOf(clients))
 		}
 	}
 	var routes sync.WaitGroup

@@ -12,7 +12,9 @@
 //   - POST PathResolve {"domain":"cluster.local","questions":[…]}: asks the first name server of the pod, and answers with a list of
 //     candidate.Resolution. Without a domain it is that of the search list of the pod.
 //   - POST PathEnviron: answers with the environment of the agent, a list of "NAME=value", sorted.
-//   - POST PathEnd?lease=ID: closes the connections of a lease.
+//   - POST PathServe?lease=ID {"pod":{…},"gateway":"node","ports":[…]}: starts a backend that answers as this pod, and says at which addresses and
+//     ports. Only an agent outside of the cluster does. POST PathKillHosted?lease=ID {"namespace":"…","name":"…"} closes it.
+//   - POST PathEnd?lease=ID: closes the connections and such backends of a lease.
 //   - POST PathExit: ends the agent.
 //
 // Every POST must carry the run's token in TokenHeader. A refusal has a code and {"error":"why"}. The code is 400 for
@@ -56,7 +58,8 @@ type agent struct {
 	ended       chan struct{}
 
 	mu      sync.Mutex
-	probers map[string]*traffic.Prober // by lease
+	probers map[string]*traffic.Prober                       // by lease
+	hosted  map[string]map[candidate.PodName]*traffic.Server // by lease
 	ports   traffic.Ports
 }
 
@@ -78,7 +81,7 @@ func Run(ctx context.Context, config Config) error {
 
 // start starts the backends.
 func start(config Config) (*agent, error) {
-	a := &agent{tokenDigest: config.TokenDigest, outside: config.Outside, dns: podDNS, ended: make(chan struct{}), probers: map[string]*traffic.Prober{}}
+	a := &agent{tokenDigest: config.TokenDigest, outside: config.Outside, dns: podDNS, ended: make(chan struct{}), probers: map[string]*traffic.Prober{}, hosted: map[string]map[candidate.PodName]*traffic.Server{}}
 	a.exit = sync.OnceFunc(func() { close(a.ended) })
 	a.ready.Store(!config.Unready)
 	if len(config.Ports) == 0 {
@@ -121,6 +124,9 @@ func (a *agent) close() {
 	a.kill()
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	for lease := range a.hosted {
+		a.endHosted(lease)
+	}
 	for lease, p := range a.probers {
 		p.Close()
 		delete(a.probers, lease)
@@ -146,10 +152,11 @@ func (a *agent) prober(lease string) *traffic.Prober {
 	return p
 }
 
-// end closes the connections of a lease.
+// end closes the connections and backends of a lease.
 func (a *agent) end(lease string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	a.endHosted(lease)
 	if p := a.probers[lease]; p != nil {
 		p.Close()
 		delete(a.probers, lease)

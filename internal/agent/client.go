@@ -58,7 +58,7 @@ func (c *Client) Resolve(ctx context.Context, domain string, questions []candida
 	return said, nil
 }
 
-// End closes the connections of a lease.
+// End closes the connections and backends of a lease.
 func (c *Client) End(ctx context.Context, lease string) error {
 	return c.command(ctx, PathEnd, url.Values{leaseParameter: {lease}}, nil, nil)
 }

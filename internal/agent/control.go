@@ -20,15 +20,17 @@ const TokenHeader = "Conformance-Token" //nolint:gosec // the name of a header
 
 // The paths of the control server.
 const (
-	PathReadyz  = "/readyz"
-	PathLivez   = "/livez"
-	PathReady   = "/ready"
-	PathKill    = "/kill"
-	PathProbe   = "/probe"
-	PathResolve = "/resolve"
-	PathEnviron = "/environment"
-	PathEnd     = "/end"
-	PathExit    = "/exit"
+	PathReadyz     = "/readyz"
+	PathLivez      = "/livez"
+	PathReady      = "/ready"
+	PathKill       = "/kill"
+	PathServe      = "/serve"
+	PathKillHosted = "/kill-hosted"
+	PathProbe      = "/probe"
+	PathResolve    = "/resolve"
+	PathEnviron    = "/environment"
+	PathEnd        = "/end"
+	PathExit       = "/exit"
 )
 
 // leaseParameter is the query parameter that names a lease.
@@ -73,14 +75,28 @@ var commands = map[string]func(ctx context.Context, a *agent, query url.Values, 
 		a.kill()
 		return struct{}{}, nil
 	},
-	PathProbe: func(ctx context.Context, a *agent, query url.Values, body []byte) (any, error) {
-		lease := query.Get(leaseParameter)
-		if lease == "" {
-			return nil, errNoLease
+	PathServe: func(_ context.Context, a *agent, query url.Values, body []byte) (any, error) {
+		var in hosting
+		lease, err := ofLease(query, body, &in)
+		if err != nil {
+			return nil, err
 		}
+		return a.host(lease, in)
+	},
+	PathKillHosted: func(_ context.Context, a *agent, query url.Values, body []byte) (any, error) {
+		var in candidate.PodName
+		lease, err := ofLease(query, body, &in)
+		if err != nil {
+			return nil, err
+		}
+		a.killHosted(lease, in)
+		return struct{}{}, nil
+	},
+	PathProbe: func(ctx context.Context, a *agent, query url.Values, body []byte) (any, error) {
 		var probes []candidate.Probe
-		if err := decode(body, &probes); err != nil {
-			return nil, refusal(http.StatusBadRequest, "%w", err)
+		lease, err := ofLease(query, body, &probes)
+		if err != nil {
+			return nil, err
 		}
 		left := MaxShots
 		for _, p := range probes {
@@ -110,6 +126,17 @@ var commands = map[string]func(ctx context.Context, a *agent, query url.Values, 
 		a.exit()
 		return struct{}{}, nil
 	},
+}
+
+// ofLease reads the body of a command that belongs to a lease.
+func ofLease(query url.Values, body []byte, into any) (lease string, err error) {
+	if lease = query.Get(leaseParameter); lease == "" {
+		return "", errNoLease
+	}
+	if err := decode(body, into); err != nil {
+		return "", refusal(http.StatusBadRequest, "%w", err)
+	}
+	return lease, nil
 }
 
 var errNoLease = refusal(http.StatusBadRequest, "name the lease in the query: ?%s=ID", leaseParameter)
