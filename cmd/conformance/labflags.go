@@ -1,6 +1,7 @@
 package main
 
 import (
+	"os"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -17,12 +18,28 @@ func registerProxyMode(flags *pflag.FlagSet, mode *string) {
 
 // registerProxy adds the flags that choose what else runs on the nodes of the lab.
 func registerProxy(flags *pflag.FlagSet, o *dataplane.ProxyOptions) {
+	flags.Var((*proxyConfiguration)(&o.Configuration), "proxy-configuration", "file with a part of a KubeProxyConfiguration, which changes that of every kube-proxy of the lab, such as nodePortAddresses: [primary]")
 	flags.StringVar(&o.Command, "proxy-command", "", "shell command that runs on each node of the lab instead of kube-proxy. {kubeconfig}, {node}, {pod-cidr} and {cgroup} (a folder, or empty) are filled in")
 	flags.StringVar(&o.Ready, "proxy-ready", "", "command that succeeds on a node of the lab once the proxy of --proxy-command serves there; checks begin then; placeholders as above")
 	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
 	flags.StringVar(&o.Teardown, "node-teardown", "", "command to run on each node of the lab after its proxy was stopped, if the one before succeeded; placeholders as above")
 	flags.StringVar(&o.PodSetup, "pod-setup", "", "command to run on its node for each pod of the lab before its first use, as a CNI plugin is called. {pod-interface} is the node's end of the cable")
 	flags.StringVar(&o.PodTeardown, "pod-teardown", "", "command to run on its node for each pod of the lab before the pod goes; placeholders as for --pod-setup")
+}
+
+// proxyConfiguration is the content of the file that the flag names.
+type proxyConfiguration string
+
+func (*proxyConfiguration) Type() string     { return "file" }
+func (p *proxyConfiguration) String() string { return "" }
+
+func (p *proxyConfiguration) Set(path string) error {
+	text, err := os.ReadFile(path)
+	if err == nil {
+		_, err = candidate.KubeProxyChanges(string(text))
+	}
+	*p = proxyConfiguration(text)
+	return err
 }
 
 // registerServers adds the flags that replace what the lab stores in and serves the API with.
@@ -45,6 +62,8 @@ func validateProxy(o dataplane.ProxyOptions) error {
 	switch {
 	case o.Mode != "" && o.Command != "":
 		return usage("--proxy-mode is a mode of kube-proxy, which --proxy-command replaces: name one of them")
+	case o.Configuration != "" && o.Command != "":
+		return usage("--proxy-configuration is that of kube-proxy, which --proxy-command replaces: name one of them")
 	case o.Ready != "" && o.Command == "":
 		return usage("--proxy-ready is for the program of --proxy-command: when kube-proxy is ready is known")
 	case o.Teardown != "" && o.Setup == "":

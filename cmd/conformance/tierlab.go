@@ -65,6 +65,8 @@ func (t *labTier) refuse() error {
 		return usage("--kubernetes-bin-dir is for --tier lab")
 	case t.proxy.Command != "":
 		return usage("--proxy-command is for --tier lab")
+	case t.proxy.Configuration != "":
+		return usage("--proxy-configuration is for --tier lab")
 	case t.proxy.Setup != "" || t.proxy.Teardown != "":
 		return usage("--node-setup and --node-teardown are for --tier lab")
 	case t.proxy.PodSetup != "" || t.proxy.PodTeardown != "":

@@ -26,7 +26,7 @@ func TestWrongUsageIsOneClearLineAndExit64(t *testing.T) {
 	t.Setenv("SONOBUOY_RESULTS_DIR", "/nonexistent")
 	for name, text := range map[string]string{
 		"empty": "", "file": "", "junk.yaml": "{", "expired.yaml": "deviations: [{requirement: alloc-unique}]", "wrong.yaml": "name: x\nfeatures: [Teleport]\n",
-		"vendor.yaml": claimOfTests, "foreign.json": `{"kind":"ConformanceReport"}`, "partial/results.partial.jsonl": "{", "sound/report.json": `{"schemaVersion":1}`, "story.json": `{"steps":[{"request":"GET /api"}]}`,
+		"vendor.yaml": claimOfTests, "proxy.yaml": "nodePortAddresses: [primary]", "mode.yaml": "mode: ipvs", "foreign.json": `{"kind":"ConformanceReport"}`, "partial/results.partial.jsonl": "{", "sound/report.json": `{"schemaVersion":1}`, "story.json": `{"steps":[{"request":"GET /api"}]}`,
 	} {
 		if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o700); err != nil {
 			t.Fatal(err)

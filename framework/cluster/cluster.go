@@ -21,7 +21,6 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
-	"sigs.k8s.io/yaml"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/candidate/apiclient"
@@ -54,6 +53,8 @@ type Options struct {
 	Proxies Proxies
 	// Spares are nodes that are lent to checks, each with a kube-proxy of the check's own; nil where there are none.
 	Spares SpareNodes
+	// Links make the links of pods narrow, and that of one client outside is (candidate.NarrowAddress); nil where nothing does.
+	Links Links
 	// Fenced says that the nodes answer for addresses that nobody has, and have the witnesses, see kindcluster.Fence.
 	Fenced bool
 }
@@ -184,7 +185,10 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 	}
 	c.description.Capabilities = append(c.description.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.Kubelet)
 	if c.options.Outside != nil {
-		c.description.Capabilities = append(c.description.Capabilities, spec.LoadBalancer)
+		c.description.Capabilities = append(c.description.Capabilities, spec.LoadBalancer, spec.OutsideBackends)
+		if c.options.Links != nil {
+			c.description.Capabilities = append(c.description.Capabilities, spec.NarrowLinks)
+		}
 	}
 	_, err = c.client.CoreV1().Services(metav1.NamespaceSystem).Get(ctx, "kube-dns", metav1.GetOptions{})
 	if err != nil && !refused(err) {
@@ -214,8 +218,8 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, err
 		}
 		return nil, fmt.Errorf("read the configuration of kube-proxy: %w", err)
 	}
-	var configuration proxyConfiguration
-	if err := yaml.Unmarshal([]byte(stored.Data["config.conf"]), &configuration); err != nil {
+	configuration, err := candidate.ParseKubeProxyConfiguration(stored.Data["config.conf"])
+	if err != nil {
 		return nil, nil //nolint:nilerr // then the proxy is judged by what all proxies have in common
 	}
 	name := cmp.Or(configuration.Mode, candidate.DefaultProxyMode)
@@ -228,7 +232,7 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, err
 	}
 	c.description.ProxyMode = name
 	c.description.DataPlane.Name = "kube-proxy" // of which version is not known: another than that of the API server may run
-	c.description.Declarations = configuration.declarations(name)
+	c.description.Declarations = configuration.Declarations(name)
 	visible := []spec.Capability{spec.KubeProxy, mode}
 	if a := configuration.MetricsBindAddress; a == "" || strings.HasSuffix(a, fmt.Sprintf(":%d", candidate.ProxyMetricsPort)) {
 		visible = append(visible, spec.ProxyMetrics)

@@ -191,26 +191,26 @@ func TestWhoWaitsForTheClusterAloneComesBeforeLaterOnes(t *testing.T) {
 
 func TestWhatKubeProxyDeclaresFollowsFromItsConfiguration(t *testing.T) {
 	no := false
-	var local, elsewhere, chosen proxyConfiguration
+	var local, elsewhere, chosen candidate.KubeProxyConfiguration
 	local.IPTables.LocalhostNodePorts = &no
 	elsewhere.HealthzBindAddress = "127.0.0.1:1234"
 	chosen.NodePortAddresses = []string{"10.0.0.0/8"}
 	for name, c := range map[string]struct {
-		configuration proxyConfiguration
+		configuration candidate.KubeProxyConfiguration
 		mode          string
 		declared      spec.Declarable
 		want          string
 	}{
-		"the timeout of affinity":       {proxyConfiguration{}, candidate.IPTables, spec.AffinityTimeout, "settable"},
-		"loopback by default":           {proxyConfiguration{}, candidate.IPTables, spec.NodePortLoopback, "served"},
-		"loopback in nftables mode":     {proxyConfiguration{}, candidate.NFTables, spec.NodePortLoopback, "not-served"},
+		"the timeout of affinity":       {candidate.KubeProxyConfiguration{}, candidate.IPTables, spec.AffinityTimeout, "settable"},
+		"loopback by default":           {candidate.KubeProxyConfiguration{}, candidate.IPTables, spec.NodePortLoopback, "served"},
+		"loopback in nftables mode":     {candidate.KubeProxyConfiguration{}, candidate.NFTables, spec.NodePortLoopback, "not-served"},
 		"loopback switched off":         {local, candidate.IPTables, spec.NodePortLoopback, "not-served"},
 		"loopback of chosen addresses":  {chosen, candidate.IPTables, spec.NodePortLoopback, ""},
-		"health on its port":            {proxyConfiguration{HealthzBindAddress: "0.0.0.0:10256"}, candidate.IPTables, spec.ProxyHealth, "port-10256"},
+		"health on its port":            {candidate.KubeProxyConfiguration{HealthzBindAddress: "0.0.0.0:10256"}, candidate.IPTables, spec.ProxyHealth, "port-10256"},
 		"health of nobody knows where":  {elsewhere, candidate.IPTables, spec.ProxyHealth, ""},
-		"local policy without endpoint": {proxyConfiguration{}, candidate.IPVS, spec.InternalLocalWithoutEndpoints, "reject"},
+		"local policy without endpoint": {candidate.KubeProxyConfiguration{}, candidate.IPVS, spec.InternalLocalWithoutEndpoints, "reject"},
 	} {
-		if got := c.configuration.declarations(c.mode)[c.declared]; got != c.want {
+		if got := c.configuration.Declarations(c.mode)[c.declared]; got != c.want {
 			t.Errorf("%s: %q, want %q", name, got, c.want)
 		}
 	}

@@ -54,5 +54,12 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 	if dataplane.IPVSWorks() { // also on nodes of other modes: a check can add a node
 		d.Capabilities = append(d.Capabilities, spec.IPVS)
 	}
-	maps.Copy(d.Declarations, candidate.KubeProxyDeclarations(l.Proxy.Mode))
+	configuration, err := candidate.ParseKubeProxyConfiguration(l.Proxy.Configuration)
+	if err != nil { // the nodes do not start with it
+		return
+	}
+	if l.Proxy.Configuration != "" {
+		d.Components["proxy"] += " with a configuration of its own"
+	}
+	maps.Copy(d.Declarations, configuration.Declarations(l.Proxy.Mode))
 }

@@ -20,6 +20,9 @@ import (
 type ProxyOptions struct {
 	// Mode of kube-proxy (candidate.ProxyModes); empty is the default one.
 	Mode string
+	// Configuration is a part of a KubeProxyConfiguration (candidate.KubeProxyChanges), in YAML: it changes that of every kube-proxy of the lab. A check that
+	// configures a proxy of its own changes it further.
+	Configuration string
 	// Command, if set, runs instead of kube-proxy in the network namespace of each node, by a shell. {kubeconfig} and
 	// {node} in it stand for the path of a kubeconfig and the name of the node. {pod-cidr} stands for the ranges of all
 	// pods, joined by a comma. {cgroup} stands for the folder of the cgroup (version 2) that the processes and sockets
@@ -77,7 +80,7 @@ func SharedProxy() candidate.ProxyConfiguration {
 }
 
 // kubeProxyConfiguration is the configuration file of kube-proxy on a node.
-func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, p candidate.ProxyConfiguration) ([]byte, error) {
+func kubeProxyConfiguration(node, kubeconfig string, o ProxyOptions, pods []netip.Prefix, p candidate.ProxyConfiguration) ([]byte, error) {
 	var ranges []string
 	for _, r := range pods {
 		ranges = append(ranges, r.String())
@@ -93,12 +96,31 @@ func kubeProxyConfiguration(node, kubeconfig, mode string, pods []netip.Prefix, 
 		"metricsBindAddress": fmt.Sprintf("127.0.0.1:%d", candidate.ProxyMetricsPort),
 		"healthzBindAddress": fmt.Sprintf("0.0.0.0:%d", candidate.ProxyHealthPort),
 	}
+	if o.Configuration != "" {
+		changes, err := candidate.KubeProxyChanges(o.Configuration)
+		if err != nil {
+			return nil, err
+		}
+		merge(config, changes)
+	}
 	period := ownSyncPeriod
 	if isolation.InGuest() && p.SyncPeriod == "" { // kube-proxy refuses one that is longer than the other
 		period = guestSyncPeriod
 	}
-	ownproxy.Configure(config, mode, period, p)
+	ownproxy.Configure(config, o.Mode, period, p)
 	return yaml.Marshal(config)
+}
+
+// merge changes a mapping, and those in it.
+func merge(into, changes map[string]any) {
+	for name, value := range changes {
+		section, deep := value.(map[string]any)
+		if own, has := into[name].(map[string]any); deep && has {
+			merge(own, section)
+			continue
+		}
+		into[name] = value
+	}
 }
 
 // proxyCommand fills the placeholders of a command.

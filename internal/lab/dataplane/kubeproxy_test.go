@@ -15,9 +15,10 @@ import (
 
 func TestKubeProxyConfiguration(t *testing.T) {
 	pods := fakes.Prefixes("10.244.0.0/16", "fd00::/48")
+	changes := ""
 	read := func(mode string, p candidate.ProxyConfiguration) map[string]any {
 		t.Helper()
-		content, err := kubeProxyConfiguration("node-1", "/kubeconfig", mode, pods, p)
+		content, err := kubeProxyConfiguration("node-1", "/kubeconfig", ProxyOptions{Mode: mode, Configuration: changes}, pods, p)
 		fakes.Must(t, err)
 		var out map[string]any
 		fakes.Must(t, yaml.UnmarshalStrict(content, &out))
@@ -46,6 +47,18 @@ func TestKubeProxyConfiguration(t *testing.T) {
 	}
 	if s := section(read("iptables", candidate.ProxyConfiguration{MinSyncPeriod: ownproxy.Default, SyncPeriod: ownproxy.Default}), "iptables"); len(s) != 0 {
 		t.Errorf("what is left to kube-proxy is not written: %v", s)
+	}
+
+	changes = "nodePortAddresses: [192.0.2.0/24]\nconntrack: {udpTimeout: 7s}\niptables: {masqueradeBit: 11}\n"
+	changed := read("iptables", candidate.ProxyConfiguration{MinSyncPeriod: "3s"})
+	if s := section(changed, "iptables"); s["masqueradeBit"] != 11.0 || s["minSyncPeriod"] != "3s" {
+		t.Errorf("the user's and the check's part of a section: %v", changed)
+	}
+	if s := section(changed, "conntrack"); s["udpTimeout"] != "7s" || s["min"] != 0.0 {
+		t.Errorf("a section with fields of the lab: %v", changed)
+	}
+	if got := read("iptables", candidate.ProxyConfiguration{NodePortAddresses: []string{"primary"}})["nodePortAddresses"].([]any); len(got) != 1 || got[0] != "primary" {
+		t.Errorf("what a check configures comes last: %v", got)
 	}
 }
 

@@ -129,7 +129,7 @@ func (n *Node) File(suffix string) string { return n.world.parts.Dir.File("proxy
 
 // configure writes the configuration file of the proxy.
 func (n *Node) configure(p candidate.ProxyConfiguration) error {
-	content, err := kubeProxyConfiguration(n.Name, n.world.Kubeconfig, n.world.parts.Proxy.Mode, network.PodRanges, p)
+	content, err := kubeProxyConfiguration(n.Name, n.world.Kubeconfig, n.world.parts.Proxy, network.PodRanges, p)
 	if err != nil {
 		return err
 	}
