@@ -93,7 +93,12 @@ func Make(all []collection.Entry) (map[string][]byte, error) {
 
 // templates are those of the pages, with their words in English.
 func templates() (*template.Template, error) {
-	t := template.New("").Funcs(words.Functions).Funcs(template.FuncMap{"said": report.Said})
+	t := template.New("").Funcs(words.Functions).Funcs(template.FuncMap{"said": report.Said, "under": func(up string, row requirementRow) any {
+		return struct {
+			Up  string
+			Row requirementRow
+		}{up, row}
+	}})
 	names, err := fs.Glob(pageFiles, "page/*.html")
 	if err != nil {
 		return nil, err
@@ -205,10 +210,12 @@ type cell struct{ Class, Verdict, Text, Column string }
 
 // overview is the page that one comes to.
 type overview struct {
-	Newest       []line
-	Columns      []string
-	Profiles     []profileRow
-	Requirements []requirementRow
+	Newest   []line
+	Columns  []string
+	Profiles []profileRow
+	// Requirements are all of the catalogue: Differing, on which the reports do not all find the same, and Agreed.
+	Requirements      int
+	Differing, Agreed []requirementRow
 }
 
 type profileRow struct {
@@ -221,8 +228,15 @@ type requirementRow struct {
 	Level   spec.Level
 	Feature string
 	Page    string
-	Differs bool
 	Cells   []cell
+	// Found is what a requirement was found to be, by whom, where that differs; worst first.
+	Found []found
+}
+
+// found is what several reports find alike.
+type found struct {
+	Class, Verdict, Why string
+	Names               []string
 }
 
 // overviewTitle is the key of its title.
@@ -261,20 +275,47 @@ func (s *maker) overview() *overview {
 	for i := range spec.Default().Requirements {
 		r := &spec.Default().Requirements[i]
 		row := requirementRow{ID: r.ID, Level: r.Level, Feature: r.Feature, Page: requirementPage(r.ID)}
-		var seen []string
-		for i := range s.newest {
+		decided := map[string]bool{}
+		for i, e := range s.newest {
 			v, judged := byID[i][r.ID]
 			if !judged || v.Class() == "na" {
 				continue
 			}
 			row.Cells = append(row.Cells, cell{Class: v.Class(), Verdict: v.Words(), Column: o.Columns[i]})
-			seen = append(seen, v.Words())
+			if v.Class() == "unjudged" {
+				continue
+			}
+			decided[v.Words()] = true
+			why := ""
+			if v.Class() != "good" {
+				why = e.Report.Why(r.ID, v.Verdict)
+			}
+			row.find(v.Class(), v.Words(), why, o.Columns[i])
 		}
-		slices.Sort(seen)
-		row.Differs = len(slices.Compact(seen)) > 1
-		o.Requirements = append(o.Requirements, row)
+		o.Requirements++
+		if len(decided) > 1 {
+			slices.SortStableFunc(row.Found, func(a, b found) int { return worst[a.Class] - worst[b.Class] })
+			o.Differing = append(o.Differing, row)
+			continue
+		}
+		row.Found = nil
+		o.Agreed = append(o.Agreed, row)
 	}
+	slices.SortStableFunc(o.Differing, func(a, b requirementRow) int { return worst[a.Found[0].Class] - worst[b.Found[0].Class] })
 	return o
+}
+
+// worst orders classes of verdicts.
+var worst = map[string]int{"bad": 0, "blocked": 1, "unknown": 2, "known": 3, "good": 4}
+
+// find adds what a report finds.
+func (r *requirementRow) find(class, verdict, why, name string) {
+	i := slices.IndexFunc(r.Found, func(f found) bool { return f.Verdict == verdict && f.Why == why })
+	if i < 0 {
+		i = len(r.Found)
+		r.Found = append(r.Found, found{Class: class, Verdict: verdict, Why: why})
+	}
+	r.Found[i].Names = append(r.Found[i].Names, name)
 }
 
 // implementation is the page of an implementation.
@@ -284,7 +325,15 @@ type implementation struct {
 	URL          string
 	Lines        []line
 	History      []history
+	Timelines    []timeline
 	Declarations []declared
+}
+
+// timeline is the versions of an implementation in one mode beside each other, the oldest first, and the requirements on which they differ.
+type timeline struct {
+	Mode     string
+	Versions []string
+	Rows     []requirementRow
 }
 
 // history is what changed between two versions in one mode.
@@ -304,16 +353,60 @@ type declared struct {
 	About, Value string
 }
 
+// timelines are those of the modes that have several versions. The entries are of one implementation, the newest version of each mode first.
+func timelines(entries []*collection.Entry) (all []timeline) {
+	var modes []string
+	for _, e := range entries {
+		if !slices.Contains(modes, e.Mode) {
+			modes = append(modes, e.Mode)
+		}
+	}
+	for _, mode := range modes {
+		t := timeline{Mode: mode}
+		var verdicts []map[spec.ID]report.RequirementVerdict
+		for _, e := range slices.Backward(entries) {
+			if e.Mode == mode {
+				t.Versions = append(t.Versions, e.Version)
+				verdicts = append(verdicts, e.Report.ByID())
+			}
+		}
+		if len(t.Versions) < 2 {
+			continue
+		}
+		for i := range spec.Default().Requirements {
+			r := &spec.Default().Requirements[i]
+			row, decided := requirementRow{ID: r.ID, Level: r.Level, Page: requirementPage(r.ID)}, map[string]bool{}
+			for k, version := range t.Versions {
+				c := cell{Class: "na", Verdict: collection.NotClaimed, Text: "–", Column: version}
+				if v, judged := verdicts[k][r.ID]; judged {
+					c.Class, c.Verdict = v.Class(), v.Words()
+					if c.Class != "na" && c.Class != "unjudged" {
+						c.Text, decided[v.Words()] = "", true
+					}
+				}
+				row.Cells = append(row.Cells, c)
+			}
+			if len(decided) > 1 {
+				t.Rows = append(t.Rows, row)
+			}
+		}
+		all = append(all, t)
+	}
+	return all
+}
+
 func (i *implementation) title() string { return i.Name }
 
 func (s *maker) implementation(name string, all []collection.Entry) *implementation {
 	page := &implementation{Name: name}
 	of := map[string]*collection.Entry{} // the newer entry of the mode
+	var own []*collection.Entry
 	for i := range all {
 		e := &all[i]
 		if e.Implementation != name {
 			continue
 		}
+		own = append(own, e)
 		l := lineOf(e)
 		l.Unjudged, l.Newest = e.Report.WhyNotJudged(), len(page.Lines) == 0 || e.Version == page.Lines[0].Version
 		for _, v := range e.Report.Requirements {
@@ -340,6 +433,7 @@ func (s *maker) implementation(name string, all []collection.Entry) *implementat
 		}
 		of[e.Mode] = e
 	}
+	page.Timelines = timelines(own)
 	return page
 }
 

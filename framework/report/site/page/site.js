@@ -21,17 +21,18 @@ var onLanguage = [];
   "use strict";
   var form = document.getElementById("filters"), count = document.getElementById("count");
   if (!form) return;
-  var names = ["text", "level", "differs"];
+  var names = ["text", "level"], agreed = document.getElementById("agreed");
   var rows = Array.prototype.slice.call(document.querySelectorAll(".row"));
   var texts = null; // made when somebody searches
   function filter() {
-    var text = form.elements.text.value.trim().toLowerCase(), level = form.elements.level.value, differs = form.elements.differs.value, shown = 0;
+    var text = form.elements.text.value.trim().toLowerCase(), level = form.elements.level.value, shown = 0;
     if (text && !texts) texts = rows.map(function (r) { return r.textContent.toLowerCase(); });
     rows.forEach(function (r, i) {
-      var ok = (!level || r.dataset.level === level) && (!differs || r.dataset.differs === differs) && (!text || texts[i].indexOf(text) >= 0);
+      var ok = (!level || r.dataset.level === level) && (!text || texts[i].indexOf(text) >= 0);
       r.hidden = !ok;
       if (ok) shown++;
     });
+    if (text) agreed.open = true; // or what was searched for would stay folded
     count.textContent = shown === rows.length ? word("count", shown) : word("count-of", shown, rows.length);
   }
   function write() {
