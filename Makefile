@@ -64,7 +64,7 @@ readers: build
 # It runs allocation and apischema with KINE_FLAGS, and fails on any other deviation than on etcd.
 KINE_FLAGS ?=
 candidates-kine:
-	REPORT_DIR=$(REPORT_DIR)/candidates hack/candidates/kine-sqlite/run.sh $(KINE_FLAGS)
+	REPORT_DIR=$(REPORT_DIR)/candidates hack/candidates/kine/run.sh $(KINE_FLAGS)
 
 ## kind: judge kind clusters of SERVICE_CIDRS, or of the ranges that the specification names (needs Docker)
 # It runs all suites on nodes of NODE_IMAGE, or of kind's own image.

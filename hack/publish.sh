@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Judges an implementation by what it claims and publishes the bundle in reports/: publish.sh IMPLEMENTATION/VERSION/MODE [ARGUMENTS of certify]. `make reports` then
 # renews the index.
-#   kube-proxy/VERSION/MODE, kube-apiserver/VERSION/etcd, kube-apiserver/VERSION/kine-sqlite, kind/VERSION/MODE, cilium/VERSION/ebpf, minimalproxy/devel/nftables
+#   kube-proxy/VERSION/MODE, kube-apiserver/VERSION/etcd, kube-apiserver/VERSION/kine-BACKEND, kind/VERSION/MODE, cilium/VERSION/ebpf, minimalproxy/devel/nftables
 set -euo pipefail
 cd "$(dirname "$0")/.."
 entry=${1:?name IMPLEMENTATION/VERSION/MODE}
@@ -44,9 +44,9 @@ kind/*/*)
   claim
   certify --tier kind --proxy-mode "$mode" "$@" || code=$?
   ;;
-kube-apiserver/*/kine-sqlite)
+kube-apiserver/*/kine-*)
   claim "allocation, apischema"
-  IMPLEMENTATION=$work/implementation.yaml hack/candidates/kine-sqlite/run.sh --kubernetes-version "$version" "$@" || code=$?
+  IMPLEMENTATION=$work/implementation.yaml hack/candidates/kine/run.sh "${mode#kine-}" --kubernetes-version "$version" "$@" || code=$?
   ;;
 cilium/*/* | minimalproxy/*/*) "hack/candidates/$implementation/run.sh" "$@" || code=$? ;;
 *)
