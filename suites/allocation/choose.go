@@ -81,15 +81,40 @@ func freeAddressOf(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefi
 	return ""
 }
 
+// momentary is how many refusals of a free address in a row are no longer by chance. Another client may have had the address for a moment only, so that it is seen to
+// have nothing.
+const momentary = 3
+
 // onFreeAddress has a free address used, and returns the address and the response. If the response is a refusal and another client has taken the address
-// since it was found free, another address is tried.
+// since it was found free, another address is tried; so it is if nobody is seen to have it, up to momentary times.
 func onFreeAddress(ctx context.Context, cp *check.ControlPlane, use func(ip string) check.Response) (ip string, answer check.Response) {
 	ginkgo.GinkgoHelper()
+	unseen := 0
 	for range attempts {
 		ip = freeAddress(ctx, cp)
-		if answer = use(ip); answer.Accepted() || !cp.AddressesInUse(ctx, primaryRange(cp))[netip.MustParseAddr(ip)] {
+		if answer = use(ip); answer.Accepted() {
+			break
+		}
+		if cp.AddressesInUse(ctx, primaryRange(cp))[netip.MustParseAddr(ip)] {
+			continue
+		}
+		if unseen++; unseen == momentary {
 			break
 		}
 	}
 	return ip, answer
+}
+
+// atFreeAddress is onFreeAddress of an address that is named: found is false if others have it.
+func atFreeAddress(ctx context.Context, cp *check.ControlPlane, cidr netip.Prefix, address netip.Addr, use func() check.Response) (answer check.Response, found bool) {
+	ginkgo.GinkgoHelper()
+	for range momentary {
+		if cp.AddressesInUse(ctx, cidr)[address] {
+			return check.Response{}, false
+		}
+		if answer = use(); answer.Accepted() {
+			return answer, true
+		}
+	}
+	return answer, !cp.AddressesInUse(ctx, cidr)[address]
 }

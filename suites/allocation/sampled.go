@@ -118,12 +118,14 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 			cidr := primaryRange(cp)
 			b := check.BandsOf(cidr)
 			for _, addr := range []netip.Addr{b.StaticLast, b.DynamicFirst, lastNameable(b)} {
-				if !addr.IsValid() || cp.AddressesInUse(ctx, cidr)[addr] {
+				if !addr.IsValid() {
 					continue
 				}
-				a := cp.Create(ctx, check.Service(cp.Name("edge"), check.Unserved(), check.WithClusterIP(addr.String())))
-				if !a.Accepted() && cp.AddressesInUse(ctx, cidr)[addr] {
-					continue // somebody was faster
+				a, free := atFreeAddress(ctx, cp, cidr, addr, func() check.Response {
+					return cp.Create(ctx, check.Service(cp.Name("edge"), check.Unserved(), check.WithClusterIP(addr.String())))
+				})
+				if !free {
+					continue
 				}
 				nameable := spec.AllocStaticUpperBand
 				if addr == b.StaticLast {
