@@ -27,6 +27,7 @@ type balancer struct {
 	addresses []netip.Addr
 	nodes     []string
 	ports     []corev1.ServicePort
+	health    int // port of the nodes that says whether they have endpoints; 0 for none
 }
 
 // balancerRanges are those that load balancers have their addresses of (RFC 5737, RFC 3849).
@@ -78,6 +79,12 @@ var (
 		delete(w.balancers.of, of.UID)
 	}, spec.ProxyLoadBalancerCleanupDeletion, spec.ProxyLoadBalancerCleanupType)
 
+	// A node without endpoints fails its health check.
+	balancerAsks = rule.New("load-balancer-health-check", func(h *host, port int, ipv6 bool) bool {
+		answer := h.HealthCheck(port, ipv6)
+		return answer != nil && answer.Code == http.StatusOK
+	}, spec.ProxyLoadBalancerLocal)
+
 	// KEP-1143.
 	balancesAmong = rule.New("load-balancer-nodes", func(node *corev1.Node) bool {
 		_, excluded := node.Labels[corev1.LabelNodeExcludeBalancers]
@@ -98,7 +105,7 @@ func (w *world) balanceOne(svc *corev1.Service) (wrote bool) {
 		if b == nil {
 			b = w.newBalancer(svc)
 		}
-		b.nodes, b.ports = w.balancedNodes(), svc.Spec.Ports
+		b.nodes, b.ports, b.health = w.balancedNodes(), svc.Spec.Ports, int(svc.Spec.HealthCheckNodePort)
 		return w.showIngress(svc, b.addresses) || wrote
 	case holds && (w.book.deletedCleanedUp.Do(svc) || w.book.retypedCleanedUp.Do(svc)):
 		w.book.balancerDeleted.Do(w, svc)
@@ -191,7 +198,11 @@ func (d *dataPlane) balancedBy(p *candidate.Probe, k int) (by *host, to netip.Ad
 		}
 		var known []*host
 		for _, name := range b.nodes {
-			if h := d.world.nodes[name]; h != nil && (d.nodes[name] == h || slices.Contains(d.world.shared, h)) {
+			h := d.world.nodes[name]
+			if h == nil || d.nodes[name] != h && !slices.Contains(d.world.shared, h) {
+				continue
+			}
+			if b.health == 0 || d.world.book.balancerAsks.Do(h, b.health, p.To.Addr().Is6()) {
 				known = append(known, h)
 			}
 		}

@@ -19,6 +19,8 @@ type (
 	wanting = func(w *world, svc *corev1.Service) bool
 	// A nodal rule is a question about a node.
 	nodal = func(*corev1.Node) bool
+	// An asked rule is what a load balancer learns from the health check node port of a node.
+	asked = func(h *host, port int, ipv6 bool) bool
 )
 
 // book is the rules of the world: of its load balancers, nodes, pods and packets. It is read only once it is in use.
@@ -31,6 +33,7 @@ type book struct {
 	retypedCleanedUp rule.Rule[asking]
 	balancerDeleted  rule.Rule[func(w *world, of *corev1.Service)]
 	balancesAmong    rule.Rule[nodal]
+	balancerAsks     rule.Rule[asked]
 
 	// Nodes and pods.
 	deletedNodeDrains rule.Rule[nodal]
@@ -62,6 +65,7 @@ func newBook() *book {
 		retypedCleanedUp: retypedCleanedUp,
 		balancerDeleted:  balancerDeleted,
 		balancesAmong:    balancesAmong,
+		balancerAsks:     balancerAsks,
 
 		deletedNodeDrains: deletedNodeDrains,
 		zoneFollowed:      zoneFollowed,

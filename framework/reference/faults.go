@@ -59,6 +59,22 @@ var balancerFaults = []wrong{
 			return func(w *world, svc *corev1.Service) bool { return !had[svc.UID] && right(w, svc) }
 		})
 	}},
+	{fault.BalancerAsksNobody, func(b *book) { b.balancerAsks.Replace(func(*host, int, bool) bool { return true }) }},
+	{fault.BalancerAsksOnce, func(b *book) {
+		type place struct {
+			node string
+			port int
+			ipv6 bool
+		}
+		said := map[place]bool{} // of nodes that had endpoints
+		b.balancerAsks.Wrap(func(right asked) asked {
+			return func(h *host, port int, ipv6 bool) bool {
+				at := place{h.Name, port, ipv6}
+				said[at] = said[at] || right(h, port, ipv6)
+				return said[at]
+			}
+		})
+	}},
 	{fault.BalancerUsesExcluded, func(b *book) { b.balancesAmong.Replace(func(*corev1.Node) bool { return true }) }},
 }
 

@@ -599,6 +599,7 @@ const (
 	ProxyLoadBalancerFromCluster             ID = "proxy-loadbalancer-from-cluster"
 	ProxyLoadBalancerIPModeProxy             ID = "proxy-loadbalancer-ip-mode-proxy"
 	ProxyLoadBalancerIPModeRouting           ID = "proxy-loadbalancer-ip-mode-routing"
+	ProxyLoadBalancerLocal                   ID = "proxy-loadbalancer-local"
 	ProxyLoadBalancerAddressShared           ID = "proxy-loadbalancer-address-shared"
 	ProxyLoadBalancerOtherFamily             ID = "proxy-loadbalancer-other-family"
 	ProxyLoadBalancerSourceRanges            ID = "proxy-loadbalancer-source-ranges"

@@ -27,6 +27,8 @@ const (
 	balancersBound    = 3 * time.Minute
 	balancersTimeout  = 15 * time.Minute
 	serviceController = "service-controller"
+	// shotsForEachNode make a load balancer try every node, whether it takes them in turn or not.
+	shotsForEachNode = 4
 )
 
 // ofBalancers makes the type LoadBalancer, and leaves the Service to the default implementation. It has one port: not all of them serve several protocols.
@@ -131,6 +133,36 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			check.Deciding(func() {
 				net.ExpectWithin(ctx, "its load balancer is made", balancersBound, throughBalancer(addresses, check.AnsweredByEach(pods...))...)
 			}, spec.ProxyLoadBalancerCreated)
+		})
+
+	check.It(spec.ProxyLoadBalancerLocal, "leads to the nodes with endpoints under policy Local, also when these move, and keeps the client's address",
+		check.Claiming(spec.FeatureHealthCheckNodePort), check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			needBalancers(net)
+			named := func(node int) candidate.Pod { // it moves, so that it is of this check alone
+				return net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: net.Name("app")}, Node: net.Node(node), Labels: map[string]string{"app": "app"}})
+			}
+			first := named(0)
+			svc := net.Expose(ctx, ofBalancers("app", externalLocal))
+			addresses := balancerOf(ctx, net, svc, nil)
+			var nodes []netip.Addr
+			for _, n := range net.Nodes() {
+				nodes = append(nodes, n.Addresses...)
+			}
+			by := func(pods ...candidate.Pod) []check.Case {
+				want := check.AllOf(check.AnsweredByEach(pods...), check.NotSeenFrom(nodes...))
+				want.Shots = max(want.Shots, shotsForEachNode*len(net.Nodes()))
+				return throughBalancer(addresses, want)
+			}
+			check.Deciding(func() {
+				net.ExpectWithin(ctx, "its load balancer is made", balancersBound, by(first)...)
+				second := named(1)
+				net.ExpectWithin(ctx, "another node has an endpoint, too", balancersBound, by(first, second)...)
+				net.Terminate(ctx, first)
+				net.ExpectWithin(ctx, "the first endpoint begins to terminate", balancersBound, by(second)...)
+				net.Remove(ctx, first)
+				net.ExpectWithin(ctx, "the first endpoint is gone", balancersBound, by(second)...)
+			}, spec.ProxyLoadBalancerLocal)
 		})
 
 	check.It(spec.ProxyLoadBalancerClassIgnored, "is not made by the default implementation where the Service names a class of another one", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),

@@ -22,4 +22,8 @@ var (
 		spec.ProxyLoadBalancerCreated, spec.ProxyLoadBalancerCleanupType)
 	BalancerUsesExcluded = New("load-balancer-uses-excluded-nodes", "Load balancers use nodes that are excluded from them.",
 		spec.ProxyLoadBalancerNodeExclusion)
+	BalancerAsksNobody = New("load-balancer-asks-no-health-check", "Load balancers of policy Local use nodes without endpoints.",
+		spec.ProxyLoadBalancerLocal)
+	BalancerAsksOnce = New("load-balancer-asks-health-check-once", "A load balancer of policy Local goes on to use a node that has lost its endpoints.",
+		spec.ProxyLoadBalancerLocal)
 )

@@ -4,12 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io/fs"
+	"net/http"
 	"net/netip"
 	"os"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/internal/lab/network"
@@ -65,10 +68,42 @@ type way struct {
 	to netip.AddrPort
 }
 
+// health is the health check node port of the Service that a load balancer was made for; 0 if it has none.
+func (d *dataPlane) health(ctx context.Context, address netip.Addr) (int, error) {
+	services, err := d.world.Api.CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return 0, fmt.Errorf("look for the Service of load balancer %s: %w", address, err)
+	}
+	for _, s := range services.Items {
+		for _, in := range s.Status.LoadBalancer.Ingress {
+			if in.IP == address.String() {
+				return int(s.Spec.HealthCheckNodePort), nil
+			}
+		}
+	}
+	return 0, nil
+}
+
+// healthy are the ways by nodes that say on their health check node port that they have endpoints.
+func (d *dataPlane) healthy(ctx context.Context, ways []way, port int) (left []way, err error) {
+	for _, w := range ways {
+		namespace, source, err := d.source(candidate.Client{Gateway: w.by.Name}, w.to.Addr())
+		if err != nil {
+			return nil, err
+		}
+		a := w.by.network.Addresses[slices.IndexFunc(w.by.network.Addresses, func(a netip.Addr) bool { return a.Is4() == w.to.Addr().Is4() })]
+		said := d.prober.Send(ctx, namespace.Do, candidate.Probe{To: netip.AddrPortFrom(a, uint16(port)), Protocol: corev1.ProtocolTCP, Path: "/"}, source)[0]
+		if said.HTTP != nil && said.HTTP.Code == http.StatusOK {
+			left = append(left, w)
+		}
+	}
+	return left, nil
+}
+
 // balancedBy are the ways of the load balancer that takes what the probe sends. They lead by each of its nodes to the
-// node port, if there is one. There is none if no load balancer takes it. What is not sent to the addresses of load
+// node port, if there is one. A Service of policy Local has it ask the nodes first. There is none if no load balancer takes it. What is not sent to the addresses of load
 // balancers takes the way by the first node. Nodes of other leases are as if they were not there.
-func (d *dataPlane) balancedBy(p *candidate.Probe) (ways []way, err error) {
+func (d *dataPlane) balancedBy(ctx context.Context, p *candidate.Probe) (ways []way, err error) {
 	if !slices.ContainsFunc(balancerRanges, func(r netip.Prefix) bool { return r.Contains(p.To.Addr()) }) {
 		return []way{{d.world.Shared[0], p.To}}, nil
 	}
@@ -91,12 +126,19 @@ func (d *dataPlane) balancedBy(p *candidate.Probe) (ways []way, err error) {
 			ways = append(ways, way{n, to})
 		}
 	}
-	return ways, err
+	if err != nil || len(ways) == 0 {
+		return ways, err
+	}
+	port, err := d.health(ctx, p.To.Addr())
+	if err != nil || port == 0 {
+		return ways, err
+	}
+	return d.healthy(ctx, ways, port)
 }
 
 // sendBalanced sends a probe of a client outside of the cluster where load balancers are: each shot by the next way.
 func (d *dataPlane) sendBalanced(ctx context.Context, p candidate.Probe) (outcomes []candidate.Outcome, err error) {
-	ways, err := d.balancedBy(&p)
+	ways, err := d.balancedBy(ctx, &p)
 	if err != nil {
 		return nil, err
 	}
