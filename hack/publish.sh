@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Judges an implementation by what it claims and publishes the bundle in reports/: publish.sh IMPLEMENTATION/VERSION/MODE [ARGUMENTS of certify]. `make reports` then
 # renews the index.
-#   kube-proxy/VERSION/MODE, kube-apiserver/VERSION/etcd, kube-apiserver/VERSION/kine-BACKEND, kind/VERSION/MODE, cilium/VERSION/ebpf, minimalproxy/devel/nftables
+#   kube-proxy/VERSION/MODE, kube-proxy/VERSION/MODE-CONFIGURATION (hack/candidates/kube-proxy), kube-apiserver/VERSION/etcd, kube-apiserver/VERSION/kine-BACKEND, kind/VERSION/MODE, cilium/VERSION/ebpf-FORWARDING, and any FOLDER of hack/candidates whose run.sh
+#   certifies into $BUNDLE (TEMPLATE)
 set -euo pipefail
 cd "$(dirname "$0")/.."
 entry=${1:?name IMPLEMENTATION/VERSION/MODE}
@@ -31,7 +32,8 @@ code=0
 case $entry in
 kube-proxy/*/*)
   claim proxy
-  certify --tier lab --kubernetes-version "$version" --proxy-mode "$mode" "$@" || code=$?
+  case $mode in *-*) set -- --proxy-configuration "hack/candidates/kube-proxy/${mode#*-}.yaml" "$@" ;; esac
+  certify --tier lab --kubernetes-version "$version" --proxy-mode "${mode%%-*}" "$@" || code=$?
   ;;
 kube-apiserver/*/etcd)
   claim "allocation, apischema"
@@ -48,10 +50,13 @@ kube-apiserver/*/kine-*)
   claim "allocation, apischema"
   IMPLEMENTATION=$work/implementation.yaml hack/candidates/kine/run.sh "${mode#kine-}" --kubernetes-version "$version" "$@" || code=$?
   ;;
-cilium/*/* | minimalproxy/*/*) "hack/candidates/$implementation/run.sh" "$@" || code=$? ;;
+cilium/*/ebpf-*) hack/candidates/cilium/run.sh "${mode#ebpf-}" "$@" || code=$? ;;
 *)
-  echo "publish: there is no $entry" >&2
-  exit 64
+  if ! [ -x "hack/candidates/$implementation/run.sh" ]; then
+    echo "publish: there is no $entry: hack/candidates has no $implementation/run.sh" >&2
+    exit 64
+  fi
+  "hack/candidates/$implementation/run.sh" "$@" || code=$?
   ;;
 esac
 if ! [ -f "$BUNDLE.tar.gz" ]; then
