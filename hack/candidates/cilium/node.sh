@@ -36,8 +36,13 @@ start)
   mkdir -p /run/cilium/cgroup
   mount --bind "$CILIUM_CGROUP" /run/cilium/cgroup
   export K8S_NODE_NAME=$node
+  case $CILIUM_MODE in
+  dsr | hybrid) forwarding=(--bpf-lb-mode="$CILIUM_MODE") ;;
+  maglev) forwarding=(--bpf-lb-algorithm=maglev --bpf-lb-maglev-table-size=251) ;;
+  *) forwarding=(--bpf-lb-mode=snat) ;;
+  esac
   exec "$CILIUM_HOME/cilium-agent" --k8s-kubeconfig-path="$kubeconfig" \
-    --kube-proxy-replacement=true --kube-proxy-replacement-healthz-bind-address=0.0.0.0:10256 \
+    "${forwarding[@]}" --kube-proxy-replacement=true --kube-proxy-replacement-healthz-bind-address=0.0.0.0:10256 \
     --bpf-lb-sock=true --bpf-lb-sock-hostns-only=true --bpf-lb-external-clusterip=true \
     --enable-service-topology=true --enable-health-check-nodeport=true \
     --devices=eth0 --direct-routing-device=eth0 --enable-host-legacy-routing=true \

@@ -1,9 +1,21 @@
 #!/usr/bin/env bash
 # Judges Cilium as the service proxy of the lab, with its eBPF on the nodes. Runs as root, one run at a time. Needs clang and llc of LLVM 19
-# (Debian: clang-19, llvm-19), kubectl, iproute2 and a cgroup v2. Arguments go to `conformance run`.
+# (Debian: clang-19, llvm-19), kubectl, iproute2 and a cgroup v2.
+#
+#   run.sh [snat|dsr|hybrid|maglev] [ARGUMENTS of `conformance run`]
+#
+# snat is the default: replies of other nodes come back by the node that was asked. With dsr they go straight to the client, with hybrid those of TCP do. maglev
+# chooses backends by a hash that every node has, instead of at random.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
 version=v1.20.2
+mode=snat
+case ${1-} in
+snat | dsr | hybrid | maglev)
+  mode=$1
+  shift
+  ;;
+esac
 home=${XDG_CACHE_HOME:-$HOME/.cache}/conformance/candidates/cilium-$version
 
 if [ "$(id -u)" != 0 ]; then
@@ -68,12 +80,12 @@ trap clean EXIT
 mkdir "$cgroup" "$state"
 echo $$ >"$cgroup/cgroup.procs"
 
-export CILIUM_HOME=$home CILIUM_CGROUP=$cgroup CILIUM_STATE=$state PATH=$PWD/hack/candidates/cilium:$PATH
+export CILIUM_MODE=$mode CILIUM_HOME=$home CILIUM_CGROUP=$cgroup CILIUM_STATE=$state PATH=$PWD/hack/candidates/cilium:$PATH
 ready='exec 3<>/dev/tcp/127.0.0.1/10256; printf "GET /healthz HTTP/1.0\r\n\r\n" >&3; grep -q "^HTTP/1.. 200" <&3'
 if [ -n "${BUNDLE-}" ]; then # hack/publish.sh
   judge=(certify --out "$BUNDLE")
 else
-  judge=(run --report-dir "${REPORT_DIR:-conformance-report}/cilium")
+  judge=(run --report-dir "${REPORT_DIR:-conformance-report}/cilium-$mode")
 fi
 bin/conformance "${judge[@]}" --tier lab --implementation hack/candidates/cilium/implementation.yaml \
   --node-setup "node.sh setup {kubeconfig} {node}" --proxy-command "node.sh start {kubeconfig} {node}" \
