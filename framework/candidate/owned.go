@@ -33,6 +33,23 @@ type NodeOwner interface {
 	Interfere(ctx context.Context, node string, what Interference) error
 }
 
+// ControllerOwner is a DataPlane whose endpoint controllers a check may end and start (capability restart-controllers). All checks share them, so that they are away
+// for a short time only. The end of the lease starts them again.
+type ControllerOwner interface {
+	// StopControllers ends them as a crash would. It returns when they do nothing any more.
+	StopControllers(ctx context.Context) error
+	// StartControllers starts them again. It returns when they run, not when they have caught up.
+	StartControllers(ctx context.Context) error
+}
+
+// OwnControllers returns what ends and starts the controllers of a data plane. The error is an *UnavailableError if nothing does.
+func OwnControllers(plane DataPlane) (ControllerOwner, error) {
+	if o, ok := plane.(ControllerOwner); ok {
+		return o, nil
+	}
+	return nil, UnavailableHere("--tier lab", "the controllers are not ones that a check may end")
+}
+
 // OwnServer returns what ends and starts the API server of a lease. The error is an *UnavailableError if nothing does.
 func OwnServer(lease ControlPlane) (ServerOwner, error) {
 	if o, ok := lease.(ServerOwner); ok {

@@ -72,6 +72,16 @@ func (n *Network) OwnNodes() candidate.NodeOwner {
 	return own
 }
 
+// WithoutControllers does something while no endpoint controller runs, and starts them again. It must be short, for all checks share them.
+func (n *Network) WithoutControllers(ctx context.Context, do func()) {
+	ginkgo.GinkgoHelper()
+	own, err := candidate.OwnControllers(n.plane)
+	mustOffer(err, "stop the endpoint controllers")
+	mustOffer(own.StopControllers(ctx), "stop the endpoint controllers")
+	do()
+	mustOffer(own.StartControllers(ctx), "start the endpoint controllers")
+}
+
 // Nodes are the shared nodes: at least three.
 func (n *Network) Nodes() []candidate.Node { return n.plane.Nodes() }
 

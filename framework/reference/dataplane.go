@@ -89,6 +89,7 @@ func (d *dataPlane) Release() {
 		w := d.world
 		w.mu.Lock()
 		defer w.mu.Unlock()
+		w.server.RunControllers(true)
 		for _, p := range d.pods {
 			_ = w.removePod(p) // that it is gone already is no matter
 		}
@@ -343,6 +344,21 @@ func (d *dataPlane) StopProxy(_ context.Context, node string) error {
 func (d *dataPlane) ProxyState(_ context.Context, node string) (state candidate.ProxyState, err error) {
 	err = d.withNode(node, func(h *host) { state.Running = h.Running() })
 	return state, err
+}
+
+// StopControllers implements candidate.ControllerOwner.
+func (d *dataPlane) StopControllers(context.Context) error {
+	d.world.server.RunControllers(false)
+	return nil
+}
+
+// StartControllers implements candidate.ControllerOwner.
+func (d *dataPlane) StartControllers(context.Context) error {
+	d.world.mu.Lock()
+	defer d.world.mu.Unlock()
+	d.world.server.RunControllers(true)
+	d.advance()
+	return nil
 }
 
 // Interfere implements candidate.NodeOwner.

@@ -57,6 +57,7 @@ const (
 	RestartControlPlane   Capability = "restart-control-plane"
 	SeveralAPIServers     Capability = "several-api-servers"  // further API servers on the storage of a control plane, with other rules if asked for
 	EndpointControllers   Capability = "endpoint-controllers" // something turns selectors into EndpointSlices
+	RestartControllers    Capability = "restart-controllers"  // the endpoint controllers can be ended and started again
 	DataPlane             Capability = "data-plane"           // nodes, backends and clients between which traffic can be sent
 	ProxyConfiguration    Capability = "proxy-configuration"  // the service proxy can be configured and restarted
 	ProxyStops            Capability = "proxy-stops"          // the service proxy of a node that checks share can be stopped for a while
@@ -79,7 +80,7 @@ const (
 var Capabilities = []Capability{
 	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, ServiceCIDRController, RestartControlPlane,
 	SeveralAPIServers,
-	EndpointControllers, DataPlane, ProxyConfiguration, ProxyStops, ProxyMetrics,
+	EndpointControllers, RestartControllers, DataPlane, ProxyConfiguration, ProxyStops, ProxyMetrics,
 	KubeProxy, IPTablesMode, NFTablesMode, IPVS, VirtualClock, SCTP, LoadBalancer, NarrowLinks, PodObjects, OutsideBackends, ClusterDNS, Kubelet,
 }
 

@@ -25,7 +25,7 @@ func TrafficWorkers() int {
 
 // describeDataPlane adds what the nodes and their proxy offer.
 func (l *Lab) describeDataPlane(d *candidate.Description) {
-	d.Capabilities = append(d.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.LoadBalancer, spec.NarrowLinks, spec.PodObjects, spec.OutsideBackends)
+	d.Capabilities = append(d.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.RestartControllers, spec.LoadBalancer, spec.NarrowLinks, spec.PodObjects, spec.OutsideBackends)
 	if l.coreDNS != "" {
 		d.Capabilities = append(d.Capabilities, spec.ClusterDNS)
 		d.Components["coredns"] = strings.TrimPrefix(l.coreDNS, "v")

@@ -103,6 +103,29 @@ var _ = ginkgo.Describe("the endpoints of a Service", func() {
 			net.Expect(ctx, what, clusterIPCalls(svc, exactlyBy(len(app)+len(other), app...), client)...)
 		})
 
+	check.It(spec.ProxyEndpointsSettle, "are those of its pods when these and Services have changed while no controller ran", check.Needs(spec.RestartControllers), check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			own := func(node int) candidate.Pod { return ownBackends(ctx, net, map[string]string{"app": "app"}, net.Node(node))[0] }
+			stays, goes, turns := own(0), own(1), own(2)
+			client := net.ClientPod(ctx, net.Node(0))
+			primary := func(p candidate.Pod) string { return addressesOf(net.PrimaryFamily(), p)[0] }
+			svc := net.Expose(ctx, exposed("app"))
+			agree(ctx, net, svc, "the Service is created", map[string]bool{primary(stays): true, primary(goes): true, primary(turns): true})
+			var comes candidate.Pod
+			var late *corev1.Service
+			net.WithoutControllers(ctx, func() {
+				net.Remove(ctx, goes)
+				net.SetReady(ctx, turns, false)
+				comes = own(1)
+				late = net.Expose(ctx, exposed("late", selecting("app")))
+			})
+			const what = "pods came, went and changed while no controller ran"
+			for _, s := range []*corev1.Service{svc, late} {
+				agree(ctx, net, s, what, map[string]bool{primary(stays): true, primary(comes): true, primary(turns): false})
+			}
+			net.Expect(ctx, what, append(clusterIPCalls(svc, exactlyBy(4, stays, comes), client), clusterIPCalls(late, exactlyBy(4, stays, comes), client)...)...)
+		})
+
 	check.It(spec.ProxySlicesRestored, "come back in EndpointSlices that somebody has changed or deleted", func(ctx context.Context, net *check.Network) {
 		pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 		client := net.ClientPod(ctx, net.Node(2))

@@ -96,6 +96,8 @@ var methods = map[string]func(context.Context, candidate.DataPlane, *arguments, 
 		r.State, err = o.ProxyState(ctx, a.Node.Name)
 		return err
 	}),
+	"stop-controllers":  ofControllers(func(ctx context.Context, o candidate.ControllerOwner) error { return o.StopControllers(ctx) }),
+	"start-controllers": ofControllers(func(ctx context.Context, o candidate.ControllerOwner) error { return o.StartControllers(ctx) }),
 	"interfere": ofOwnNodes(func(ctx context.Context, o candidate.NodeOwner, a *arguments, _ *results) error {
 		return o.Interfere(ctx, a.Node.Name, a.What)
 	}),
@@ -109,6 +111,17 @@ func ofOwnNodes(call func(context.Context, candidate.NodeOwner, *arguments, *res
 			return err
 		}
 		return call(ctx, o, a, r)
+	}
+}
+
+// ofControllers is a method that not every data plane has.
+func ofControllers(call func(context.Context, candidate.ControllerOwner) error) func(context.Context, candidate.DataPlane, *arguments, *results) error {
+	return func(ctx context.Context, p candidate.DataPlane, _ *arguments, _ *results) error {
+		o, err := candidate.OwnControllers(p)
+		if err != nil {
+			return err
+		}
+		return call(ctx, o)
 	}
 }
 
@@ -247,6 +260,16 @@ func (d *dataPlane) StopProxy(ctx context.Context, node string) error {
 func (d *dataPlane) ProxyState(ctx context.Context, node string) (candidate.ProxyState, error) {
 	r, err := d.do(ctx, "proxy-state", arguments{Node: candidate.Node{Name: node}})
 	return r.State, err
+}
+
+func (d *dataPlane) StopControllers(ctx context.Context) error {
+	_, err := d.do(ctx, "stop-controllers", arguments{})
+	return err
+}
+
+func (d *dataPlane) StartControllers(ctx context.Context) error {
+	_, err := d.do(ctx, "start-controllers", arguments{})
+	return err
 }
 
 func (d *dataPlane) Interfere(ctx context.Context, node string, what candidate.Interference) error {

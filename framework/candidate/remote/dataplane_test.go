@@ -107,6 +107,8 @@ func (r *recorder) AddNode(_ context.Context, node candidate.Node, proxy candida
 func (r *recorder) StartProxy(_ context.Context, node string, proxy candidate.ProxyConfiguration) error {
 	return r.note("StartProxy", node, proxy)
 }
+func (r *recorder) StopControllers(context.Context) error          { return r.note("StopControllers") }
+func (r *recorder) StartControllers(context.Context) error         { return r.note("StartControllers") }
 func (r *recorder) StopProxy(_ context.Context, node string) error { return r.note("StopProxy", node) }
 func (r *recorder) ProxyState(_ context.Context, node string) (candidate.ProxyState, error) {
 	return r.state, r.note("ProxyState", node)
@@ -256,6 +258,16 @@ func methodsOf(t *testing.T) map[string]method {
 		},
 		"StartProxy": {
 			call{"StartProxy", []any{"n", proxy}}, func(ctx context.Context, p plane) (any, error) { return nil, p.StartProxy(ctx, "n", proxy) }, nil,
+		},
+		"StopControllers": {
+			call{"StopControllers", nil}, func(ctx context.Context, p plane) (any, error) {
+				return nil, p.(candidate.ControllerOwner).StopControllers(ctx)
+			}, nil,
+		},
+		"StartControllers": {
+			call{"StartControllers", nil}, func(ctx context.Context, p plane) (any, error) {
+				return nil, p.(candidate.ControllerOwner).StartControllers(ctx)
+			}, nil,
 		},
 		"StopProxy": {call{"StopProxy", []any{"n"}}, func(ctx context.Context, p plane) (any, error) { return nil, p.StopProxy(ctx, "n") }, nil},
 		"ProxyState": {

@@ -245,13 +245,14 @@ type clusterBook struct {
 	pure rule.Pure
 
 	// Starts and restarts.
-	recordRestored    rule.Rule[func(s *Server, rules *service.Rules) error]
-	recordShared      rule.Rule[recording]
-	rangesChanged     rule.Rule[func(s *Server, prefixes []netip.Prefix)]
-	kubernetesAddress rule.Rule[func(primary netip.Prefix) netip.Addr]
-	schemaPublished   rule.Rule[publishing]
-	podsInReach       rule.Rule[func(namespace string) string]
-	slicesRestored    rule.Rule[func(*discoveryv1.EndpointSlice) bool]
+	recordRestored     rule.Rule[func(s *Server, rules *service.Rules) error]
+	recordShared       rule.Rule[recording]
+	rangesChanged      rule.Rule[func(s *Server, prefixes []netip.Prefix)]
+	kubernetesAddress  rule.Rule[func(primary netip.Prefix) netip.Addr]
+	schemaPublished    rule.Rule[publishing]
+	podsInReach        rule.Rule[func(namespace string) string]
+	slicesRestored     rule.Rule[func(*discoveryv1.EndpointSlice) bool]
+	controllersCatchUp rule.Rule[func(*Server)]
 
 	// ServiceCIDRs.
 	newCIDRs            rule.Rule[ranging]
@@ -276,13 +277,14 @@ func newClusterBook() *clusterBook {
 	return &clusterBook{
 		pure: clusterKinds,
 
-		recordRestored:    recordRestored,
-		recordShared:      recordShared,
-		rangesChanged:     rangesChanged,
-		kubernetesAddress: kubernetesAddress,
-		schemaPublished:   schemaPublished,
-		podsInReach:       podsInReach,
-		slicesRestored:    slicesRestored,
+		recordRestored:     recordRestored,
+		recordShared:       recordShared,
+		rangesChanged:      rangesChanged,
+		kubernetesAddress:  kubernetesAddress,
+		schemaPublished:    schemaPublished,
+		podsInReach:        podsInReach,
+		slicesRestored:     slicesRestored,
+		controllersCatchUp: controllersCatchUp,
 
 		newCIDRs:            newCIDRs,
 		cidrsKept:           cidrsKept,

@@ -87,7 +87,7 @@ func (s *Server) removeObject(res *resource, namespace, name string) error {
 
 // control runs the endpoint controllers after an object has been stored (was is nil for a new one) or removed (is is nil).
 func (s *Server) control(res *resource, was, is object) {
-	if !s.options.Controllers {
+	if !s.options.Controllers || s.controllersDown.Load() {
 		return
 	}
 	changed := is
@@ -128,6 +128,18 @@ func (s *Server) control(res *resource, was, is object) {
 		}
 	}
 }
+
+// RunControllers starts the endpoint controllers, or stops them as a crash would. Those that start look at everything.
+func (s *Server) RunControllers(run bool) {
+	if s.controllersDown.Swap(!run) && run {
+		s.cluster.controllersCatchUp.Do(s)
+	}
+}
+
+// Controllers that start find what has changed while none ran.
+var controllersCatchUp = rule.New("controllers-catch-up", func(s *Server) {
+	s.controlServices("", func(*corev1.Service) bool { return true })
+}, spec.ProxyEndpointsSettle)
 
 // controlServices runs the controllers for the Services of a namespace (of all if it is empty) that match.
 func (s *Server) controlServices(namespace string, match func(*corev1.Service) bool) {

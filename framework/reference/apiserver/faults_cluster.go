@@ -98,6 +98,12 @@ var cidrFaults = []clusterWrong{
 	{fault.ServiceCIDRGoneInUse, func(b *clusterBook) { b.leavingWaits.Off() }},
 	{fault.ServiceCIDRNotReady, func(b *clusterBook) { b.defaultReady.Off() }},
 	{fault.ServiceCIDRNotRestored, func(b *clusterBook) { b.defaultRestored.Off() }},
+	{fault.ControllersForgetGap, func(b *clusterBook) { b.controllersCatchUp.Off() }},
+	{fault.ControllersAddAfterGap, func(b *clusterBook) {
+		b.controllersCatchUp.Replace(func(s *Server) {
+			s.controlServices("", func(svc *corev1.Service) bool { return len(s.slicesOf(svc)) == 0 })
+		})
+	}},
 	{fault.SliceEditsKept, func(b *clusterBook) { b.slicesRestored.Off() }},
 	{fault.ServiceCIDREditKept, func(b *clusterBook) { b.defaultKept.Off() }},
 }

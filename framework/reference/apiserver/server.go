@@ -80,6 +80,8 @@ type Server struct {
 
 	// controlling is held while the endpoint controllers look at a Service.
 	controlling sync.Mutex
+	// controllersDown says that no endpoint controller runs.
+	controllersDown atomic.Bool
 
 	// loose is set on a server that was started with the gate StrictIPCIDRValidation off.
 	loose bool

@@ -94,6 +94,8 @@ var (
 	ManyPortsIgnored           = New("many-ports-ignored", "EndpointSlices of a Service with more than 100 ports are neither made nor changed", spec.ProxyManyPorts)
 	TargetPortNameLent         = New("target-port-name-lent", "a pod that lacks a named port is taken to have that of another pod", spec.ProxyTargetPortNameLacking)
 	EndpointsObjectLags        = New("endpoints-object-lags", "an Endpoints object stays as it is when a pod that was ready before is ready again", spec.ProxyEndpointsSettle)
+	ControllersForgetGap       = New("controllers-forget-gap", "controllers that start again leave everything as it is until it changes", spec.ProxyEndpointsSettle)
+	ControllersAddAfterGap     = New("controllers-only-add-after-gap", "controllers that start again look at Services without EndpointSlices alone", spec.ProxyEndpointsSettle)
 	SliceEditsKept             = New("slice-edits-kept", "a generated EndpointSlice that somebody changes or deletes stays so until a pod or the Service changes", spec.ProxySlicesRestored)
 	NamedTargetNeverFound      = New("named-target-never-found", "A named targetPort is never found, and pods stand in EndpointSlices without the port", spec.ProxyTargetPortName, spec.ProxySlicePortNames)
 	NamedTargetOfFirst         = New("named-target-of-first-container", "A named targetPort is looked for in the first container that has a port of the name, whatever its protocol is", spec.ProxyTargetPortName)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,7 +30,7 @@ type World struct {
 	parts       Parts
 	fabric      *network.Fabric
 	Server      *controlplane.APIServer
-	Controllers *process.Process
+	Controllers Controllers
 	Balancers   *process.Process // the service controller; nil if there is none
 	Api         apiclient.Interface
 	Kubeconfig  string
@@ -78,7 +79,7 @@ func StartWorld(ctx context.Context, p Parts, c Cluster) (_ *World, err error) {
 		return nil, err
 	}
 	// The controllers end at once when the server is not ready, unlike proxies.
-	if err := w.startControllers(c.Controllers); err != nil {
+	if err := w.Controllers.start(w, c.Controllers); err != nil {
 		return nil, err
 	}
 	if err := w.startBalancers(); err != nil {
@@ -121,22 +122,13 @@ func (w *World) connect() error {
 	return wholefile.Write(w.Kubeconfig, content, 0o600)
 }
 
-// startControllers runs these controllers and no others.
-func (w *World) startControllers(controllers string) (err error) {
-	w.Controllers, err = process.Start(controlplane.ControllerManager(w.parts.Binaries, w.Kubeconfig, controllers, w.parts.Dir.File("controllers.log")))
-	if err != nil {
-		return err
-	}
-	return w.parts.Dir.Add(w.Controllers)
-}
-
 // Alive returns nil while everything runs that leases share.
 func (w *World) Alive() error {
 	if err := w.Server.Alive(); err != nil {
 		return err
 	}
-	if !w.Controllers.Alive() {
-		return w.Controllers.DiedError()
+	if err := w.Controllers.Alive(); err != nil {
+		return err
 	}
 	if w.Balancers != nil && !w.Balancers.Alive() {
 		return w.Balancers.DiedError()
@@ -162,7 +154,7 @@ func (w *World) Stop() {
 		p.network.Close() // its cable goes with it, and nobody waits for that
 	}
 	w.dns.stop(w.parts.Dir)
-	for _, p := range []*process.Process{w.Controllers, w.Balancers} {
+	for _, p := range []*process.Process{w.Controllers.Process(), w.Balancers} {
 		if p != nil {
 			p.Kill()
 			w.parts.Dir.Forget(p)
@@ -237,6 +229,8 @@ type dataPlane struct {
 
 	mu    sync.Mutex
 	extra map[string]*Node // nil once released
+
+	stoppedControllers atomic.Bool
 }
 
 var _ candidate.DataPlane = (*dataPlane)(nil)
@@ -287,6 +281,9 @@ func (d *dataPlane) Release() {
 	d.extra = nil
 	d.mu.Unlock()
 	d.prober.Close()
+	if d.stoppedControllers.Load() {
+		_ = d.world.Controllers.run(d.world, true) // whether they live is looked at where they are needed
+	}
 	for _, p := range lent {
 		d.world.idle.Return(p.Node, p)
 	}

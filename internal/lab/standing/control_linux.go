@@ -91,7 +91,7 @@ func (c *control) session(w http.ResponseWriter, r *http.Request) {
 	say := json.NewEncoder(w)
 	if err := c.world.Alive(); err != nil {
 		hint := "take the lab down and start it again"
-		if c.world.Server.Alive() == nil && c.world.Controllers.Alive() {
+		if c.world.Server.Alive() == nil && c.world.Controllers.Alive() == nil {
 			hint = "start it again: conformance lab restart-proxy NODE"
 		}
 		_ = say.Encode(sessionEvent{Error: fmt.Sprintf("%v; %s", err, hint)})

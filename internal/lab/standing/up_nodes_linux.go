@@ -233,7 +233,7 @@ func runStaying(ctx context.Context, job *stayJob) (*stayAnswer, *lab.Lab, error
 		Version: l.Binaries.Version, URL: job.URL, NodePorts: r.NodePorts.String(), Dir: l.Dir.Path, Kubeconfig: l.Dir.File("kubeconfig"),
 		Network: own, Servers: []process.Identity{process.Self()}, ServiceCIDRs: r.List(), Path: w.Path, NodesKubeconfig: w.Kubeconfig, Proxy: l.Describe().Components["proxy"],
 	}
-	for _, p := range []*process.Process{l.Etcd.Process, w.Server.Process, w.Controllers, w.Balancers} {
+	for _, p := range []*process.Process{l.Etcd.Process, w.Server.Process, w.Controllers.Process(), w.Balancers} {
 		if p != nil {
 			run.Servers = append(run.Servers, p.Identity())
 		}
