@@ -20,7 +20,7 @@ case "$*" in
 *" route replace "*) echo "ip $*" ;;
 esac
 `
-	if err := os.WriteFile(filepath.Join(dir, "ip"), []byte(ip), 0o755); err != nil { //nolint:gosec // a program
+	if err := os.WriteFile(filepath.Join(dir, "ip"), []byte(ip), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	cmd := exec.CommandContext(t.Context(), "sh", "-ec", narrowing([]netip.Addr{netip.MustParseAddr("10.244.1.7"), netip.MustParseAddr("fd00:10:244::7")}, candidate.NarrowMTU))

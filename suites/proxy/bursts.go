@@ -103,9 +103,11 @@ var _ = ginkgo.Describe("the endpoints of a Service", func() {
 			net.Expect(ctx, what, clusterIPCalls(svc, exactlyBy(len(app)+len(other), app...), client)...)
 		})
 
-	check.It(spec.ProxyEndpointsSettle, "are those of its pods when these and Services have changed while no controller ran", check.Needs(spec.RestartControllers), check.Long(),
+	check.It(spec.ProxyEndpointsSettle, "are those of its pods when these and Services have changed while no controller ran", check.Needs(spec.RestartControllers), check.Alone(), // controllers that start look at everything, whatever another check waits for
 		func(ctx context.Context, net *check.Network) {
-			own := func(node int) candidate.Pod { return ownBackends(ctx, net, map[string]string{"app": "app"}, net.Node(node))[0] }
+			own := func(node int) candidate.Pod {
+				return ownBackends(ctx, net, map[string]string{"app": "app"}, net.Node(node))[0]
+			}
 			stays, goes, turns := own(0), own(1), own(2)
 			client := net.ClientPod(ctx, net.Node(0))
 			primary := func(p candidate.Pod) string { return addressesOf(net.PrimaryFamily(), p)[0] }
