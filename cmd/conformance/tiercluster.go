@@ -119,6 +119,11 @@ func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
 		}
 		if t.disposable {
 			t.openProxies(ctx, r, &o)
+			if controllers, err := kindcluster.OpenControllers(ctx, t.ofKind); err == nil {
+				o.Controllers = controllers
+			} else {
+				fmt.Fprintf(r.out, "no controller can be stopped: %v\n", err)
+			}
 		}
 	}
 	c, err := cluster.Open(ctx, o)

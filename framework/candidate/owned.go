@@ -47,7 +47,7 @@ func OwnControllers(plane DataPlane) (ControllerOwner, error) {
 	if o, ok := plane.(ControllerOwner); ok {
 		return o, nil
 	}
-	return nil, UnavailableHere("--tier lab", "the controllers are not ones that a check may end")
+	return nil, UnavailableHere("--tier lab or kind", "the controllers are not ones that a check may end")
 }
 
 // OwnServer returns what ends and starts the API server of a lease. The error is an *UnavailableError if nothing does.

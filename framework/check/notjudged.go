@@ -35,7 +35,7 @@ var byCapability = map[spec.Capability]string{
 	spec.RestartControlPlane:   "--tier lab or kind",
 	spec.SeveralAPIServers:     "--tier lab or kind",
 	spec.EndpointControllers:   "a cluster with its controllers",
-	spec.RestartControllers:    ByLab,
+	spec.RestartControllers:    "--tier lab or kind",
 	spec.DataPlane:             "a cluster with nodes, and --agent-image",
 	spec.ProxyConfiguration:    "--tier lab or kind",
 	spec.ProxyStops:            "--tier kind",

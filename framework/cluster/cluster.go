@@ -51,6 +51,8 @@ type Options struct {
 	Servers Servers
 	// Proxies stop the service proxies of nodes, where nobody else uses the cluster; nil where nothing does.
 	Proxies Proxies
+	// Controllers stop the controllers, where nobody else uses the cluster; nil where nothing does.
+	Controllers Controllers
 	// Spares are nodes that are lent to checks, each with a kube-proxy of the check's own; nil where there are none.
 	Spares SpareNodes
 	// Links make the links of pods narrow, and that of one client outside is (candidate.NarrowAddress); nil where nothing does.
@@ -184,6 +186,9 @@ func (c *Cluster) discoverDataPlane(ctx context.Context) error {
 		c.description.Nobody = nobodyIn(list)
 	}
 	c.description.Capabilities = append(c.description.Capabilities, spec.DataPlane, spec.EndpointControllers, spec.Kubelet)
+	if c.options.Controllers != nil {
+		c.description.Capabilities = append(c.description.Capabilities, spec.RestartControllers)
+	}
 	if c.options.Outside != nil {
 		c.description.Capabilities = append(c.description.Capabilities, spec.LoadBalancer, spec.OutsideBackends)
 		if c.options.Links != nil {

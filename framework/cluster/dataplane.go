@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -76,6 +77,8 @@ type dataPlane struct {
 	pods      candidate.LeasedPods[*pod]
 	stopped   stoppedProxies
 	lent      *lentNodes // nil if none were
+
+	controllersStopped atomic.Bool
 }
 
 var _ candidate.DataPlane = (*dataPlane)(nil)
@@ -223,6 +226,9 @@ func conditions(ready, serving, terminating *bool) string {
 func (d *dataPlane) Release() {
 	defer d.controlPlane.Release()
 	d.startStopped()
+	starting, cancel := context.WithTimeout(context.Background(), startWithin)
+	defer cancel()
+	_ = d.StartControllers(starting) // the cluster is for tests alone
 	pods, lent := d.pods.Release()
 	ctx, cancel := context.WithTimeout(context.Background(), candidate.InsistTimeout)
 	defer cancel()
