@@ -18,4 +18,4 @@ help() {
     sed -n '/^Available Commands:/,/^$/s/^  \([a-z-]*\) .*/\1/p' | grep -vE '^(help|completion)$')
 }
 help
-"${vale[@]}" --config .vale.ini $(git ls-files '*.md' | grep -vE '^(docs/scorecard|docs/coverage|reports/.*)\.md$') "$texts"
+"${vale[@]}" --config .vale.ini $(git ls-files '*.md' | grep -vE '^(docs/scorecard|docs/coverage|reports/.*|hack/candidates/[^/]*/defects/.*)\.md$') "$texts"
