@@ -270,7 +270,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			net.ExpectWithin(ctx, "its type becomes LoadBalancer again", balancersBound, throughBalancer(balancerOf(ctx, net, svc, nil), check.AnsweredBy(pods...))...)
 		})
 
-	check.It(spec.ProxyLoadBalancerNodeExclusion, "leaves nodes out that are excluded from load balancers", check.OwnNodes(1), check.Long(), check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+	check.It(spec.ProxyLoadBalancerNodeExclusion, "leaves nodes out that are excluded from load balancers", check.Claiming(spec.FeatureHealthCheckNodePort), check.OwnNodes(1), check.Long(), check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.LoadBalancers, serviceController)
 			own, nodes := nodesOfBalancers(ctx, net)
