@@ -61,7 +61,7 @@ func (f *differentialTraffic) run(ctx context.Context, out io.Writer, files []st
 	if f.patience <= 0 {
 		return usage("--patience is positive")
 	}
-	if err := validateProxy(f.proxy); err != nil {
+	if err := validateProxy(&f.proxy); err != nil {
 		return err
 	}
 	o := lab.Options{Version: f.version, DataPlane: true, Proxy: f.proxy}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"strings"
 
@@ -18,7 +19,7 @@ func registerProxyMode(flags *pflag.FlagSet, mode *string) {
 
 // registerProxy adds the flags that choose what else runs on the nodes of the lab.
 func registerProxy(flags *pflag.FlagSet, o *dataplane.ProxyOptions) {
-	flags.Var((*proxyConfiguration)(&o.Configuration), "proxy-configuration", "file with a part of a KubeProxyConfiguration, which changes that of every kube-proxy of the lab, such as nodePortAddresses: [primary]")
+	flags.StringVar(&o.Configuration, "proxy-configuration", "", "file with a part of a KubeProxyConfiguration, which changes that of every kube-proxy of the lab, such as nodePortAddresses: [primary]")
 	flags.StringVar(&o.Command, "proxy-command", "", "shell command that runs on each node of the lab instead of kube-proxy. {kubeconfig}, {node}, {pod-cidr} and {cgroup} (a folder, or empty) are filled in")
 	flags.StringVar(&o.Ready, "proxy-ready", "", "command that succeeds on a node of the lab once the proxy of --proxy-command serves there; checks begin then; placeholders as above")
 	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
@@ -27,19 +28,22 @@ func registerProxy(flags *pflag.FlagSet, o *dataplane.ProxyOptions) {
 	flags.StringVar(&o.PodTeardown, "pod-teardown", "", "command to run on its node for each pod of the lab before the pod goes; placeholders as for --pod-setup")
 }
 
-// proxyConfiguration is the content of the file that the flag names.
-type proxyConfiguration string
-
-func (*proxyConfiguration) Type() string     { return "file" }
-func (p *proxyConfiguration) String() string { return "" }
-
-func (p *proxyConfiguration) Set(path string) error {
-	text, err := os.ReadFile(path)
-	if err == nil {
-		_, err = candidate.KubeProxyChanges(string(text))
+// readProxyConfiguration puts the content of the file in the place of its name.
+func readProxyConfiguration(o *dataplane.ProxyOptions) error {
+	if o.Configuration == "" {
+		return nil
 	}
-	*p = proxyConfiguration(text)
-	return err
+	text, err := os.ReadFile(o.Configuration)
+	if err == nil {
+		if _, err = candidate.KubeProxyChanges(string(text)); err != nil {
+			err = fmt.Errorf("%s: %w", o.Configuration, err)
+		}
+	}
+	if err != nil {
+		return usage("--proxy-configuration: %w", err)
+	}
+	o.Configuration = string(text)
+	return nil
 }
 
 // registerServers adds the flags that replace what the lab stores in and serves the API with.
@@ -58,7 +62,8 @@ func validateServers(o programs.ServerOptions) error {
 	return nil
 }
 
-func validateProxy(o dataplane.ProxyOptions) error {
+// validateProxy is to be called once: it reads the file of --proxy-configuration.
+func validateProxy(o *dataplane.ProxyOptions) error {
 	switch {
 	case o.Mode != "" && o.Command != "":
 		return usage("--proxy-mode is a mode of kube-proxy, which --proxy-command replaces: name one of them")
@@ -76,5 +81,5 @@ func validateProxy(o dataplane.ProxyOptions) error {
 	if err := candidate.CheckProxyMode(o.Mode); err != nil {
 		return usage("%w", err)
 	}
-	return nil
+	return readProxyConfiguration(o)
 }

@@ -48,7 +48,7 @@ Where this user may have no network namespaces, the control plane runs alone, as
 			if err != nil {
 				return usage("--service-cidr %s: %w", cidrs, err)
 			}
-			if err := validateProxy(o.Proxy); err != nil {
+			if err := validateProxy(&o.Proxy); err != nil {
 				return err
 			}
 			if err := validateServers(o.Servers); err != nil {

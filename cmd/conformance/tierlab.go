@@ -51,7 +51,9 @@ func (t *labTier) validate(f *runFlags, chosen bool) error {
 	if t.attach != "" && (t.around != "" || t.binDir != "" || f.version != programs.DefaultVersion || o.Proxy != (dataplane.ProxyOptions{}) || !reflect.ValueOf(t.servers).IsZero()) {
 		return usage("--attach judges a lab as it was started: give conformance lab up the flags that choose its programs")
 	}
-	return cmp.Or(f.noAgentImage(), validateServers(t.servers), validateProxy(o.Proxy))
+	err := cmp.Or(f.noAgentImage(), validateServers(t.servers), validateProxy(&o.Proxy))
+	t.proxy.Configuration = o.Proxy.Configuration // it was the name of a file
+	return err
 }
 
 // refuse returns wrong usage if a flag is set although another tier is chosen.
@@ -74,7 +76,7 @@ func (t *labTier) refuse() error {
 	case t.servers.EtcdCommand != "" || t.servers.APIServerCommand != "" || len(t.servers.APIServerFlags) > 0:
 		return usage("--etcd-command, --kube-apiserver-command and --kube-apiserver-flag are for --tier lab")
 	}
-	return validateProxy(t.proxy)
+	return validateProxy(&t.proxy)
 }
 
 // options are those of a lab of the run's own, with nodes or without.

@@ -26,6 +26,9 @@ func (r *Reference) CloseAndAccount(ctx context.Context, run string) (candidate.
 	servers := slices.Collect(maps.Values(r.shared))
 	own := map[string]bool{"ServiceCIDR kubernetes": true}
 	if r.world != nil {
+		r.world.mu.Lock()
+		r.world.current() // the controller of load balancers lets the Services of the last check go
+		r.world.mu.Unlock()
 		servers = append(servers, r.world.server)
 		for _, h := range r.world.shared {
 			own["Node "+h.Node.Node.Name] = true
