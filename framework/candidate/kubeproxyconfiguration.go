@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"sigs.k8s.io/yaml"
 
@@ -46,15 +47,15 @@ func KubeProxyChanges(text string) (map[string]any, error) {
 	if err := yaml.Unmarshal([]byte(text), &changes); err != nil {
 		return nil, fmt.Errorf("it is not YAML: %w", err)
 	}
-	switch kind := changes["kind"]; {
-	case len(changes) == 0:
-		return nil, errors.New("it changes nothing: write fields of a KubeProxyConfiguration, such as nodePortAddresses: [primary]")
-	case kind != nil && kind != "KubeProxyConfiguration":
+	if kind := changes["kind"]; kind != nil && kind != "KubeProxyConfiguration" {
 		return nil, fmt.Errorf("kind is %v, not KubeProxyConfiguration", kind)
 	}
 	delete(changes, "kind")
 	delete(changes, "apiVersion")
-	for name := range changes {
+	if len(changes) == 0 {
+		return nil, errors.New("it changes nothing: write fields of a KubeProxyConfiguration, such as nodePortAddresses: [primary]")
+	}
+	for _, name := range slices.Sorted(maps.Keys(changes)) {
 		if flag, decided := placed[name]; decided {
 			if flag != "" {
 				return nil, fmt.Errorf("%s is what %s says: leave it out", name, flag)

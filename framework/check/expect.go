@@ -229,23 +229,18 @@ func fewLost(c *Case, outcomes []candidate.Outcome) bool {
 // some of several refusals look like silence. A proxy that drops them does so for longer than that. Of connections one
 // must have been refused: before a change is made, all of them may meet silence, and a look must not take long then.
 func refusalsWithheld(c *Case, outcomes []candidate.Outcome) bool {
-	refused, other := 0, 0
-	for _, o := range outcomes {
-		switch o.Result {
-		case candidate.Refused:
-			refused++
-		case candidate.Dropped:
-		default:
-			other++
-		}
-	}
-	return c.Want.ConnectionRefused && other == 0 && (c.Protocol == corev1.ProtocolUDP || refused > 0)
+	return c.Want.ConnectionRefused && (c.Protocol == corev1.ProtocolUDP || slices.ContainsFunc(outcomes, refused)) && every(outcomes, func(o candidate.Outcome) bool {
+		return refused(o) || o.Result == candidate.Dropped
+	})
 }
+
+func refused(o candidate.Outcome) bool { return o.Result == candidate.Refused }
 
 // onlyWithheld reports whether nothing is missing but refusals that a kernel may withhold, and each of those cases has seen one.
 func onlyWithheld(cases []Case, outcomes [][]candidate.Outcome) bool {
 	for i := range cases {
-		if c := &cases[i]; !c.Want.Met(outcomes[i]) && (!refusalsWithheld(c, outcomes[i]) || every(outcomes[i], func(o candidate.Outcome) bool { return o.Result == candidate.Dropped })) {
+		c, seen := &cases[i], outcomes[i]
+		if !c.Want.Met(seen) && !(refusalsWithheld(c, seen) && slices.ContainsFunc(seen, refused)) {
 			return false
 		}
 	}

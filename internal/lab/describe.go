@@ -1,6 +1,7 @@
 package lab
 
 import (
+	"encoding/json"
 	"maps"
 	"strings"
 
@@ -58,8 +59,10 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 	if err != nil { // the nodes do not start with it
 		return
 	}
-	if l.Proxy.Configuration != "" {
-		d.Components["proxy"] += " with a configuration of its own"
+	if changes, err := candidate.KubeProxyChanges(l.Proxy.Configuration); err == nil { // what was judged, as the file may be another one later
+		if said, err := json.Marshal(changes); err == nil {
+			d.Components["proxy"] += " with " + string(said)
+		}
 	}
 	maps.Copy(d.Declarations, configuration.Declarations(l.Proxy.Mode))
 }

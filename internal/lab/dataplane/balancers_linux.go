@@ -84,6 +84,12 @@ func (d *dataPlane) health(ctx context.Context, address netip.Addr) (int, error)
 	return 0, nil
 }
 
+// addressLike is the node's own address of the family of another one.
+func (n *Node) addressLike(a netip.Addr) netip.Addr {
+	own := n.network.Addresses
+	return own[slices.IndexFunc(own, func(o netip.Addr) bool { return o.Is4() == a.Is4() })]
+}
+
 // healthy are the ways by nodes that say on their health check node port that they have endpoints.
 func (d *dataPlane) healthy(ctx context.Context, ways []way, port int) (left []way, err error) {
 	for _, w := range ways {
@@ -91,8 +97,8 @@ func (d *dataPlane) healthy(ctx context.Context, ways []way, port int) (left []w
 		if err != nil {
 			return nil, err
 		}
-		a := w.by.network.Addresses[slices.IndexFunc(w.by.network.Addresses, func(a netip.Addr) bool { return a.Is4() == w.to.Addr().Is4() })]
-		said := d.prober.Send(ctx, namespace.Do, candidate.Probe{To: netip.AddrPortFrom(a, uint16(port)), Protocol: corev1.ProtocolTCP, Path: "/"}, source)[0]
+		check := candidate.Probe{To: netip.AddrPortFrom(w.by.addressLike(w.to.Addr()), uint16(port)), Protocol: corev1.ProtocolTCP, Path: "/"}
+		said := d.prober.Send(ctx, namespace.Do, check, source)[0]
 		if said.HTTP != nil && said.HTTP.Code == http.StatusOK {
 			left = append(left, w)
 		}
@@ -101,8 +107,9 @@ func (d *dataPlane) healthy(ctx context.Context, ways []way, port int) (left []w
 }
 
 // balancedBy are the ways of the load balancer that takes what the probe sends. They lead by each of its nodes to the
-// node port, if there is one. A Service of policy Local has it ask the nodes first. There is none if no load balancer takes it. What is not sent to the addresses of load
-// balancers takes the way by the first node. Nodes of other leases are as if they were not there.
+// node port, if there is one. A Service of policy Local has it ask the nodes first. There is none if no load balancer
+// takes it. What is not sent to the addresses of load balancers takes the way by the first node. Nodes of other leases
+// are as if they were not there.
 func (d *dataPlane) balancedBy(ctx context.Context, p *candidate.Probe) (ways []way, err error) {
 	if !slices.ContainsFunc(balancerRanges, func(r netip.Prefix) bool { return r.Contains(p.To.Addr()) }) {
 		return []way{{d.world.Shared[0], p.To}}, nil
@@ -120,8 +127,7 @@ func (d *dataPlane) balancedBy(ctx context.Context, p *candidate.Probe) (ways []
 			}
 			to := p.To
 			if number := b.Ports[port].NodePort; number != 0 {
-				a := n.network.Addresses[slices.IndexFunc(n.network.Addresses, func(a netip.Addr) bool { return a.Is4() == p.To.Addr().Is4() })]
-				to = netip.AddrPortFrom(a, uint16(number))
+				to = netip.AddrPortFrom(n.addressLike(p.To.Addr()), uint16(number))
 			}
 			ways = append(ways, way{n, to})
 		}
