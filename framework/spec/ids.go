@@ -57,6 +57,7 @@ const (
 	AllocNodePortRecordSurvivesRestart     ID = "alloc-node-port-record-survives-restart"
 	AllocNodePortRecordShared              ID = "alloc-node-port-record-shared"
 	AllocNodePortRepair                    ID = "alloc-node-port-repair"
+	AllocNodePortHistoryExplained          ID = "alloc-node-port-history-explained"
 
 	// allocation-service-cidrs.yaml
 
@@ -132,6 +133,7 @@ const (
 	AllocRecordSurvivesRestart              ID = "alloc-record-survives-restart"
 	AllocRecordShared                       ID = "alloc-record-shared"
 	AllocHistoryExplained                   ID = "alloc-history-explained"
+	AllocUpdateFreesWhenStored              ID = "alloc-update-frees-when-stored"
 	AllocRecordMigrates                     ID = "alloc-record-migrates"
 	AllocRepairKeepsUsed                    ID = "alloc-repair-keeps-used"
 	AllocRestartDuringCreates               ID = "alloc-restart-during-creates"

@@ -67,6 +67,8 @@ type (
 	applying = func(application) (runtime.Object, error)
 	// A marking rule stores an object as one that is being deleted.
 	marking = func(s *Server, res *resource, e *entry, marked object) (*entry, error)
+	// A committing rule stores what an update leaves, and ends the transaction.
+	committing = func(tx transaction, store func() (object, error)) (object, error)
 	// A removing rule removes an object that nothing holds, and returns what readers have seen last.
 	removing = func(s *Server, res *resource, e *entry) (object, error)
 	// A deleting rule deletes one object of a collection.
@@ -114,6 +116,7 @@ type requestBook struct {
 	updates            []rule.Rule[changing]
 	updateOwned        rule.Rule[func(s *Server, res *resource, old *entry, obj *object, subresource, manager string) error]
 	unchangedStays     rule.Rule[func(obj, old object) bool]
+	storedBeforeFreed  rule.Rule[committing]
 	changeStored       rule.Rule[storing]
 	lastFinalizerFrees rule.Rule[func(s *Server, res *resource, obj object, subresource string)]
 	changeAnswered     rule.Rule[func(rq *request, view object) object]
@@ -191,6 +194,7 @@ func newRequestBook() *requestBook {
 		updates:            []rule.Rule[changing]{uidOfUpdate, versionCurrent, systemMetadataKept},
 		updateOwned:        updateOwned,
 		unchangedStays:     unchangedStays,
+		storedBeforeFreed:  storedBeforeFreed,
 		changeStored:       changeStored,
 		lastFinalizerFrees: lastFinalizerFrees,
 		changeAnswered:     changeAnswered,

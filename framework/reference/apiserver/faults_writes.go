@@ -276,6 +276,13 @@ var deleteFaults = []requestWrong{
 			return view, nil
 		})
 	}},
+	{fault.UpdateFreesEarly, func(b *requestBook) {
+		b.storedBeforeFreed.Replace(func(tx transaction, store func() (object, error)) (object, error) {
+			tx.Commit()
+			time.Sleep(aMoment)
+			return store()
+		})
+	}},
 	{fault.CollectionUnselected, func(b *requestBook) {
 		b.collectionSelected.Wrap(selectedBy(func(options *internalversion.ListOptions) { options.LabelSelector, options.FieldSelector = nil, nil }))
 	}},

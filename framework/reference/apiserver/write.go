@@ -229,12 +229,10 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 		tx.Rollback()
 		return old.view, http.StatusOK, nil
 	}
-	result, err := s.replace(res, old, obj, writes, rq.subresource)
+	result, err := rq.book.storedBeforeFreed.Do(tx, func() (object, error) { return s.replace(res, old, obj, writes, rq.subresource) })
 	if err != nil {
-		tx.Rollback()
 		return nil, 0, err
 	}
-	tx.Commit()
 	if res == services {
 		s.collectServiceCIDRs() // an address may have been given back
 	}
@@ -252,6 +250,17 @@ var (
 
 	// The answer to a change shows the object as a get does.
 	changeAnswered = rule.New("change-answered", func(_ *request, view object) object { return view }, spec.APIInternalTrafficPolicyExternalName)
+
+	// What an update gives back is free when readers see the object without it.
+	storedBeforeFreed = rule.New("stored-before-freed", func(tx transaction, store func() (object, error)) (object, error) {
+		result, err := store()
+		if err != nil {
+			tx.Rollback()
+			return nil, err
+		}
+		tx.Commit()
+		return result, nil
+	}, spec.AllocUpdateFreesWhenStored)
 
 	unchangedStays = rule.New("unchanged-stays", func(obj, old object) bool {
 		return equality.Semantic.DeepEqual(obj, old)

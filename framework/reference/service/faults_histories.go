@@ -62,4 +62,64 @@ var historyFaults = []wrong{
 			}
 		})
 	}},
+	{fault.SecondFreedTwice, func(b *book) {
+		b.freedAddressReleased.Wrap(func(right addressNoting) addressNoting {
+			return func(t *Transaction, ip netip.Addr) {
+				right(t, ip)
+				if t.owner.Spec.Type == corev1.ServiceTypeClusterIP {
+					t.rules.aMomentLater(func() { t.rules.ips.release(ip) })
+				}
+			}
+		})
+	}},
+	{fault.NodePortTakenLate, func(b *book) {
+		b.chosenNodePortTaken.Wrap(func(right nodePortTaking) nodePortTaking {
+			return func(t *Transaction, port int) error {
+				err := right(t, port)
+				if err != nil || t.dryRun || t.owner.ResourceVersion == "" {
+					return err
+				}
+				t.rules.ports.Release(port)
+				t.rules.mu.Unlock()
+				time.Sleep(aMoment)
+				t.rules.mu.Lock()
+				_ = t.rules.ports.Allocate(port) // somebody else may have it by now
+				return nil
+			}
+		})
+	}},
+	{fault.NodePortFreedTwice, func(b *book) {
+		at(b.releases, deletedNodePortsFreed).Wrap(func(right releasing) releasing {
+			return func(r *Rules, svc *corev1.Service) {
+				right(r, svc)
+				for _, port := range nodePortsHeld(svc) {
+					r.aMomentLater(func() { r.ports.Release(port) })
+				}
+			}
+		})
+	}},
+	{fault.NodePortRefusalCached, func(b *book) {
+		found := map[int]time.Time{} // in use
+		b.chosenNodePortTaken.Wrap(func(right nodePortTaking) nodePortTaking {
+			return func(t *Transaction, port int) error {
+				if time.Since(found[port]) < longerMoment {
+					return allocator.ErrAllocated
+				}
+				err := right(t, port)
+				if isInUse(err) {
+					found[port] = time.Now()
+				}
+				return err
+			}
+		})
+	}},
+}
+
+// aMomentLater does something that nobody waits for.
+func (r *Rules) aMomentLater(do func()) {
+	time.AfterFunc(aMoment, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		do()
+	})
 }
