@@ -134,6 +134,8 @@ const (
 	AllocRecordShared                       ID = "alloc-record-shared"
 	AllocHistoryExplained                   ID = "alloc-history-explained"
 	AllocUpdateFreesWhenStored              ID = "alloc-update-frees-when-stored"
+	AllocUpdateFreesOwn                     ID = "alloc-update-frees-own"
+	AllocCutUpdateLeaksNothing              ID = "alloc-cut-update-leaks-nothing"
 	AllocRecordMigrates                     ID = "alloc-record-migrates"
 	AllocRepairKeepsUsed                    ID = "alloc-repair-keeps-used"
 	AllocRestartDuringCreates               ID = "alloc-restart-during-creates"

@@ -277,10 +277,21 @@ var deleteFaults = []requestWrong{
 		})
 	}},
 	{fault.UpdateFreesEarly, func(b *requestBook) {
-		b.storedBeforeFreed.Replace(func(tx transaction, store func() (object, error)) (object, error) {
+		b.storedBeforeFreed.Replace(func(_ *request, tx transaction, store func() (object, error)) (object, error) {
 			tx.Commit()
 			time.Sleep(aMoment)
 			return store()
+		})
+	}},
+	{fault.CutUpdateKeeps, func(b *requestBook) {
+		b.storedBeforeFreed.Wrap(func(right committing) committing {
+			return func(rq *request, tx transaction, store func() (object, error)) (object, error) {
+				time.Sleep(aMoment)
+				if err := rq.r.Context().Err(); err != nil {
+					return nil, apierrors.NewTimeoutError("the client has gone: "+err.Error(), 0)
+				}
+				return right(rq, tx, store)
+			}
 		})
 	}},
 	{fault.CollectionUnselected, func(b *requestBook) {

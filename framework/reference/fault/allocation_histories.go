@@ -8,11 +8,14 @@ var (
 	FreedBeforeGone = New("freed-before-gone", "the addresses and node ports of a Service that is deleted are free a moment before it is gone",
 		spec.AllocHistoryExplained, spec.AllocNodePortHistoryExplained)
 	UpdateFreesEarly = New("update-frees-early", "the addresses and node ports that an update gives back are free a moment before it is stored", spec.AllocUpdateFreesWhenStored)
-	RefusalCached    = New("refusal-cached", "an API server that has found an address in use refuses it for a moment without another look",
+	CutUpdateKeeps   = New("cut-update-keeps", "an update whose client has gone before it is stored keeps what it was given",
+		spec.AllocCutUpdateLeaksNothing)
+	RefusalCached = New("refusal-cached", "an API server that has found an address in use refuses it for a moment without another look",
 		spec.AllocHistoryExplained, spec.AllocRecordShared)
-	FullCached       = New("full-cached", "an API server that has found no free address gives none for a moment", spec.AllocHistoryExplained)
-	SecondFreedTwice = New("second-address-freed-twice", "the second address of a Service that becomes single-stack is given back once more a moment later, whoever has it by then",
-		spec.AllocHistoryExplained)
+	FullCached                = New("full-cached", "an API server that has found no free address gives none for a moment", spec.AllocHistoryExplained)
+	AddressFreedTwice         = New("address-freed-twice", "an update gives an address back, and once more a moment later, whoever has it by then", spec.AllocUpdateFreesOwn)
+	DroppedNodePortFreedTwice = New("dropped-node-port-freed-twice", "an update gives a node port back, and once more a moment later, whoever has it by then",
+		spec.AllocUpdateFreesOwn)
 	NodePortTakenLate = New("node-port-taken-late", "an update finds that the node port which it names is free, and takes it a moment later without another look",
 		spec.AllocNodePortHistoryExplained)
 	NodePortFreedTwice = New("node-port-freed-twice", "the node ports of a deleted Service are given back once more a moment later, whoever has them by then",

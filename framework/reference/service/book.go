@@ -109,6 +109,7 @@ type book struct {
 	freedAddressReleased   rule.Rule[addressNoting]
 	chosenNodePortTaken    rule.Rule[nodePortTaking]
 	droppedNodePortFreed   rule.Rule[nodePortNoting]
+	freedNodePortReleased  rule.Rule[nodePortNoting]
 	failedAllocationUndone rule.Rule[returning]
 	refusalUndone          rule.Rule[returning]
 	takenAddressesReturned rule.Rule[returning]
@@ -212,6 +213,7 @@ func newBook() *book {
 		freedAddressReleased:   freedAddressReleased,
 		chosenNodePortTaken:    chosenNodePortTaken,
 		droppedNodePortFreed:   droppedNodePortFreed,
+		freedNodePortReleased:  freedNodePortReleased,
 		failedAllocationUndone: failedAllocationUndone,
 		refusalUndone:          refusalUndone,
 		takenAddressesReturned: takenAddressesReturned,

@@ -62,13 +62,25 @@ var historyFaults = []wrong{
 			}
 		})
 	}},
-	{fault.SecondFreedTwice, func(b *book) {
+	{fault.AddressFreedTwice, func(b *book) {
 		b.freedAddressReleased.Wrap(func(right addressNoting) addressNoting {
 			return func(t *Transaction, ip netip.Addr) {
 				right(t, ip)
-				if t.owner.Spec.Type == corev1.ServiceTypeClusterIP {
-					t.rules.aMomentLater(func() { t.rules.ips.release(ip) })
-				}
+				t.rules.mu.Unlock()
+				time.Sleep(aMoment)
+				t.rules.mu.Lock()
+				right(t, ip)
+			}
+		})
+	}},
+	{fault.DroppedNodePortFreedTwice, func(b *book) {
+		b.freedNodePortReleased.Wrap(func(right nodePortNoting) nodePortNoting {
+			return func(t *Transaction, port int) {
+				right(t, port)
+				t.rules.mu.Unlock()
+				time.Sleep(aMoment)
+				t.rules.mu.Lock()
+				right(t, port)
 			}
 		})
 	}},

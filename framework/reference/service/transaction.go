@@ -60,7 +60,9 @@ var (
 	freedAddressReleased = rule.New("freed-address-released", func(t *Transaction, ip netip.Addr) {
 		t.rules.onRelease(ip)
 		t.rules.ips.release(ip)
-	}, spec.AllocFreedStaysFree)
+	}, spec.AllocFreedStaysFree, spec.AllocUpdateFreesOwn)
+
+	freedNodePortReleased = rule.New("freed-node-port-released", func(t *Transaction, port int) { t.rules.ports.Release(port) }, spec.AllocUpdateFreesOwn)
 
 	takenAddressesReturned = rule.New("taken-addresses-returned", func(t *Transaction) {
 		for _, ip := range t.takenIPs {
@@ -86,7 +88,7 @@ func (t *Transaction) Commit() {
 		t.rules.freedAddressReleased.Do(t, ip)
 	}
 	for _, port := range t.freedPorts {
-		t.rules.ports.Release(port)
+		t.rules.freedNodePortReleased.Do(t, port)
 	}
 	t.forget()
 }
