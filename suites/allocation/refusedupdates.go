@@ -3,10 +3,12 @@ package allocation
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"strings"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/check"
@@ -48,7 +50,13 @@ var ways = []refusing{
 	{what: "a field is invalid", fields: `"sessionAffinity":"Never",`, send: byMergePatch},
 	{what: "its resourceVersion is an old one", metadata: `"resourceVersion":"1"`, send: byMergePatch},
 	{what: "its UID is another one", metadata: `"uid":"8c1b7e52-0000-4000-8000-000000000000"`, send: byMergePatch},
+	{what: "it replaces an old version", metadata: `"resourceVersion":"1"`, send: byReplacement},
+	{what: "it replaces the Service, and a field is invalid", fields: `"sessionAffinity":"Never",`, send: byReplacement},
+	{what: "it replaces the Service, and another allocator has nothing for it", taken: true, send: byReplacement},
 	{what: "it is applied, and others own the fields", send: byApply},
+	{what: "it is applied by force, and a field is invalid", fields: `"sessionAffinity":"Never",`, send: byForce},
+	{what: "it is applied by force, and another allocator has nothing for it", taken: true, send: byForce},
+	{what: "it is a write of the status", send: byStatus, stays: true},
 	{what: "it is a dry run", send: byDryRun, stays: true},
 	{what: "it is a dry run that another allocator has nothing for", taken: true, send: byDryRun},
 }
@@ -65,9 +73,31 @@ func byDryRun(ctx context.Context, cp *check.ControlPlane, name, metadata, field
 	return cp.MergePatch(ctx, name, body(metadata, fields), check.DryRun())
 }
 
+// byReplacement sends the whole Service, with the changes.
+func byReplacement(ctx context.Context, cp *check.ControlPlane, name, metadata, fields string) check.Response {
+	now := cp.Do(ctx, http.MethodGet, cp.Path(name), "", nil)
+	Expect(now).To(check.BeAccepted())
+	whole, err := jsonpatch.MergePatch(now.Body, []byte(body(metadata, fields)))
+	check.Must(err)
+	return cp.Do(ctx, http.MethodPut, cp.Path(name), "application/json", whole)
+}
+
+func byStatus(ctx context.Context, cp *check.ControlPlane, name, metadata, fields string) check.Response {
+	return cp.PatchStatus(ctx, name, body(metadata, fields))
+}
+
+func byForce(ctx context.Context, cp *check.ControlPlane, name, _, fields string) check.Response {
+	return cp.Apply(ctx, "another", name, configuration(name, fields), check.Query("force", "true"))
+}
+
 func byApply(ctx context.Context, cp *check.ControlPlane, name, _, fields string) check.Response {
-	fields = strings.ReplaceAll(fields, `"externalName":null,`, "") + fmt.Sprintf(`"selector":{"app":%q}`, "not-"+name)
-	return cp.Apply(ctx, "another", name, fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"name":%q},"spec":{%s}}`, name, strings.TrimSuffix(fields, ",")))
+	return cp.Apply(ctx, "another", name, configuration(name, fields+fmt.Sprintf(`"selector":{"app":%q}`, "not-"+name)))
+}
+
+// configuration is what is applied. It cannot take a field away.
+func configuration(name, fields string) string {
+	fields = strings.TrimSuffix(strings.ReplaceAll(fields, `"externalName":null,`, ""), ",")
+	return fmt.Sprintf(`{"apiVersion":"v1","kind":"Service","metadata":{"name":%q},"spec":{%s}}`, name, fields)
 }
 
 // The updates that have something allocated.
