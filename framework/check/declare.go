@@ -144,7 +144,7 @@ func Alone() Option { return func(d *Declaration) { d.alone = true } }
 // AloneUnless is Alone where the candidate does not offer the capability: there the check does to what all share what it would do to something of its own.
 func AloneUnless(c spec.Capability) Option { return func(d *Declaration) { d.aloneUnless = c } }
 
-// OwnNodes says how many nodes the check adds at most. One that needs spec.ProxyConfiguration adds one if it does not say.
+// OwnNodes says how many nodes the check adds at most. One that needs spec.OwnNodes or spec.ProxyConfiguration adds one if it does not say.
 func OwnNodes(n int) Option { return func(d *Declaration) { d.ownNodes = n } }
 
 // Long lets the check begin before others, with those that stand in the same container. It waits for seconds that
@@ -315,7 +315,7 @@ func (d *Declaration) hasShared(cidr string) bool {
 
 // nodesOfItsOwn is how many nodes the check may add.
 func (d *Declaration) nodesOfItsOwn() int {
-	if slices.Contains(d.needs, spec.ProxyConfiguration) || d.aloneUnless == spec.ProxyConfiguration {
+	if slices.Contains(d.needs, spec.OwnNodes) || slices.Contains(d.needs, spec.ProxyConfiguration) || d.aloneUnless == spec.OwnNodes {
 		return max(1, d.ownNodes)
 	}
 	return d.ownNodes

@@ -37,6 +37,7 @@ var byCapability = map[spec.Capability]string{
 	spec.EndpointControllers:   "a cluster with its controllers",
 	spec.RestartControllers:    "--tier lab or kind",
 	spec.DataPlane:             "a cluster with nodes, and --agent-image",
+	spec.OwnNodes:              "--tier lab or kind",
 	spec.ProxyConfiguration:    "--tier lab or kind",
 	spec.ProxyStops:            "--tier kind",
 	spec.ProxyMetrics:          "a proxy whose metrics can be read",

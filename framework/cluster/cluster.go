@@ -243,7 +243,7 @@ func (c *Cluster) proxyCapabilities(ctx context.Context) ([]spec.Capability, err
 		visible = append(visible, spec.ProxyMetrics)
 	}
 	if c.spares != nil {
-		visible = append(visible, spec.ProxyConfiguration)
+		visible = append(visible, spec.OwnNodes, spec.ProxyConfiguration)
 		if c.options.Spares.IPVS() && mode != spec.IPVS { // a check can add a node of that mode
 			visible = append(visible, spec.IPVS)
 		}

@@ -70,7 +70,7 @@ func New(options Options) (*Reference, error) {
 		capabilities: []spec.Capability{
 			spec.ChosenServiceCIDR, spec.ExhaustibleRange, spec.DualStack, spec.SingleStack, spec.RestartControlPlane, spec.SeveralAPIServers,
 			spec.DataPlane, spec.EndpointControllers, spec.RestartControllers, spec.ClusterDNS, spec.LoadBalancer, spec.NarrowLinks, spec.PodObjects, spec.OutsideBackends, spec.SCTP, spec.VirtualClock,
-			spec.ProxyConfiguration, spec.ProxyMetrics, spec.KubeProxy, spec.IPTablesMode, spec.NFTablesMode, spec.IPVS,
+			spec.OwnNodes, spec.ProxyConfiguration, spec.ProxyMetrics, spec.KubeProxy, spec.IPTablesMode, spec.NFTablesMode, spec.IPVS,
 			spec.Kubelet,
 		},
 		token:  rand.Text(),

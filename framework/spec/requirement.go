@@ -59,7 +59,8 @@ const (
 	EndpointControllers   Capability = "endpoint-controllers" // something turns selectors into EndpointSlices
 	RestartControllers    Capability = "restart-controllers"  // the endpoint controllers can be ended and started again
 	DataPlane             Capability = "data-plane"           // nodes, backends and clients between which traffic can be sent
-	ProxyConfiguration    Capability = "proxy-configuration"  // the service proxy can be configured and restarted
+	OwnNodes              Capability = "own-nodes"            // a check can have a node for itself, and stop and start the service proxy there
+	ProxyConfiguration    Capability = "proxy-configuration"  // the service proxy of such a node can be configured
 	ProxyStops            Capability = "proxy-stops"          // the service proxy of a node that checks share can be stopped for a while
 	ProxyMetrics          Capability = "proxy-metrics"
 	KubeProxy             Capability = "kube-proxy"    // the service proxy is kube-proxy
@@ -80,7 +81,7 @@ const (
 var Capabilities = []Capability{
 	ChosenServiceCIDR, ExhaustibleRange, DualStack, SingleStack, ServiceCIDRAPI, ManageServiceCIDRs, ServiceCIDRController, RestartControlPlane,
 	SeveralAPIServers,
-	EndpointControllers, RestartControllers, DataPlane, ProxyConfiguration, ProxyStops, ProxyMetrics,
+	EndpointControllers, RestartControllers, DataPlane, OwnNodes, ProxyConfiguration, ProxyStops, ProxyMetrics,
 	KubeProxy, IPTablesMode, NFTablesMode, IPVS, VirtualClock, SCTP, LoadBalancer, NarrowLinks, PodObjects, OutsideBackends, ClusterDNS, Kubelet,
 }
 

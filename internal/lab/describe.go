@@ -41,6 +41,7 @@ func (l *Lab) describeDataPlane(d *candidate.Description) {
 	if isolation.SCTPWorks() {
 		d.Capabilities = append(d.Capabilities, spec.SCTP)
 	}
+	d.Capabilities = append(d.Capabilities, spec.OwnNodes)
 	if l.Proxy.Command != "" {
 		d.Components["proxy"] = l.Proxy.Command
 		return // what it can be asked for and what it declares is not known

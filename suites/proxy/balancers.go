@@ -101,7 +101,7 @@ func withoutBalancer(pods ...candidate.Pod) check.Want {
 // cluster has none: there it is a shared one, for as long as the check takes.
 func nodesOfBalancers(ctx context.Context, net *check.Network) (own string, others []string) {
 	ginkgo.GinkgoHelper()
-	if net.Has(spec.ProxyConfiguration) {
+	if net.Has(spec.OwnNodes) {
 		return net.AddNode(ctx, candidate.ProxyConfiguration{}).Name, []string{net.Node(0), net.Node(1), net.Node(2)}
 	}
 	for _, node := range net.Nodes() {

@@ -36,7 +36,7 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 			net.Expect(ctx, "the Service is created", toClusterIP(svc, check.AnsweredBy(pods...), all...)...)
 		})
 
-	check.It(spec.ProxyClusterIPOnEveryNode, "works on a node that comes later, before and after Services change", check.Needs(spec.ProxyConfiguration),
+	check.It(spec.ProxyClusterIPOnEveryNode, "works on a node that comes later, before and after Services change", check.Needs(spec.OwnNodes),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			old := exposeSelectorless(ctx, net, "old")
@@ -49,7 +49,7 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 			net.Expect(ctx, "a Service is created", toClusterIP(late, check.AnsweredBy(pods[1]), clients...)...)
 		})
 
-	check.It(spec.ProxyNotAnsweredBySingleHost, "works while a node that served it serves no longer", check.Needs(spec.ProxyConfiguration),
+	check.It(spec.ProxyNotAnsweredBySingleHost, "works while a node that served it serves no longer", check.Needs(spec.OwnNodes),
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
 			svc := exposeSelectorless(ctx, net, "app")

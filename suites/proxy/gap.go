@@ -16,7 +16,7 @@ import (
 // stoppable is a node whose proxy the check may stop and start: one of its own, or a shared one where the check runs alone (check.AloneUnless).
 func stoppable(ctx context.Context, net *check.Network) candidate.Node {
 	ginkgo.GinkgoHelper()
-	if net.Has(spec.ProxyStops) && !net.Has(spec.ProxyConfiguration) {
+	if net.Has(spec.ProxyStops) && !net.Has(spec.OwnNodes) {
 		return net.Nodes()[2]
 	}
 	return net.AddNode(ctx, candidate.ProxyConfiguration{})
@@ -60,7 +60,7 @@ func gap(ctx context.Context, net *check.Network, node candidate.Node, what stri
 }
 
 var _ = ginkgo.Describe("a proxy that did not run for a while", func() {
-	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.ProxyConfiguration),
+	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.OwnNodes),
 		func(ctx context.Context, net *check.Network) {
 			gap(ctx, net, stoppable(ctx, net), "the proxy is started",
 				func(node string) { check.Must(net.OwnNodes().StopProxy(ctx, node)) },
@@ -71,7 +71,7 @@ var _ = ginkgo.Describe("a proxy that did not run for a while", func() {
 })
 
 var _ = ginkgo.Describe("an endpoint that was not ready when the proxy ended", func() {
-	check.It(spec.ProxyGapFollowed, "receives connections if it is ready when the proxy starts, and one that is ready no longer receives none", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.ProxyConfiguration),
+	check.It(spec.ProxyGapFollowed, "receives connections if it is ready when the proxy starts, and one that is ready no longer receives none", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.OwnNodes),
 		func(ctx context.Context, net *check.Network) {
 			node := stoppable(ctx, net)
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
@@ -94,7 +94,7 @@ var _ = ginkgo.Describe("an endpoint that was not ready when the proxy ended", f
 })
 
 var _ = ginkgo.Describe("a proxy that was cut off from the API server", func() {
-	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile, and what comes then", check.Needs(spec.ProxyConfiguration), check.KeepsTimeline(), check.Long(),
+	check.It(spec.ProxyGapFollowed, "follows what came, changed and went meanwhile, and what comes then", check.Needs(spec.OwnNodes), check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			gap(ctx, net, net.AddNode(ctx, candidate.ProxyConfiguration{}), "the connection is back",
 				func(node string) { check.Must(net.OwnNodes().Interfere(ctx, node, candidate.Disconnect)) },
@@ -103,7 +103,7 @@ var _ = ginkgo.Describe("a proxy that was cut off from the API server", func() {
 })
 
 var _ = ginkgo.Describe("a proxy whose API server was restarted", func() {
-	check.It(spec.ProxyGapFollowed, "serves on meanwhile, and follows what comes, changes and goes then", check.Needs(spec.ProxyConfiguration, spec.RestartControlPlane), check.Alone(),
+	check.It(spec.ProxyGapFollowed, "serves on meanwhile, and follows what comes, changes and goes then", check.Needs(spec.OwnNodes, spec.RestartControlPlane), check.Alone(),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)

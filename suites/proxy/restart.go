@@ -13,7 +13,7 @@ import (
 )
 
 var _ = ginkgo.Describe("a restart of the proxy", func() {
-	check.It(spec.ProxyRestartKeepsTraffic, "interrupts nothing, neither while the proxy is stopped nor while it starts", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.ProxyConfiguration),
+	check.It(spec.ProxyRestartKeepsTraffic, "interrupts nothing, neither while the proxy is stopped nor while it starts", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.OwnNodes),
 		func(ctx context.Context, net *check.Network) {
 			node := stoppable(ctx, net)
 			pods, client := net.Backends(ctx, "app", net.Node(0), node.Name), net.ClientPod(ctx, node.Name)
@@ -49,7 +49,7 @@ var _ = ginkgo.Describe("a restart of the proxy", func() {
 			net.Expect(ctx, "the proxy has been restarted", paths(each)...)
 		})
 
-	check.It(spec.ProxyRestartKeepsTraffic, "breaks none of a hundred connections, to whichever endpoint in whichever EndpointSlice they lead", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.ProxyConfiguration),
+	check.It(spec.ProxyRestartKeepsTraffic, "breaks none of a hundred connections, to whichever endpoint in whichever EndpointSlice they lead", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.OwnNodes),
 		func(ctx context.Context, net *check.Network) {
 			node := stoppable(ctx, net)
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2), node.Name, node.Name), net.ClientPod(ctx, node.Name)

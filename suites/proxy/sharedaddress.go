@@ -104,7 +104,7 @@ var _ = ginkgo.Describe("two Services of one load-balancer address", func() {
 			net.Expect(ctx, "they swap their ports", append(at(secondPort, one), at(exposedPort, two)...)...)
 		})
 
-	check.It(spec.ProxyLoadBalancerAddressShared, "are both served by a proxy that is started anew", check.Needs(spec.ProxyConfiguration), check.Long(),
+	check.It(spec.ProxyLoadBalancerAddressShared, "are both served by a proxy that is started anew", check.Needs(spec.OwnNodes), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			one, client := net.Backends(ctx, "one", net.Node(0), node.Name), net.ClientPod(ctx, node.Name)

@@ -123,7 +123,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			net.ExpectWithin(ctx, "its only endpoint goes", flowBound, once(steady(check.NotBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that meets a node whose proxy is stopped is served once it runs, and has left what went meanwhile", check.AloneUnless(spec.ProxyConfiguration),
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "that meets a node whose proxy is stopped is served once it runs, and has left what went meanwhile", check.AloneUnless(spec.OwnNodes),
 		check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")

@@ -68,7 +68,7 @@ type (
 	// A marking rule stores an object as one that is being deleted.
 	marking = func(s *Server, res *resource, e *entry, marked object) (*entry, error)
 	// A committing rule stores what an update leaves, and ends the transaction.
-	committing = func(rq *request, tx transaction, store func() (object, error)) (object, error)
+	committing = func(rq *request, old *entry, tx transaction, store func() (object, error)) (object, error)
 	// A removing rule removes an object that nothing holds, and returns what readers have seen last.
 	removing = func(s *Server, res *resource, e *entry) (object, error)
 	// A deleting rule deletes one object of a collection.

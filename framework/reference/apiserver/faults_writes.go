@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -277,20 +278,28 @@ var deleteFaults = []requestWrong{
 		})
 	}},
 	{fault.UpdateFreesEarly, func(b *requestBook) {
-		b.storedBeforeFreed.Replace(func(_ *request, tx transaction, store func() (object, error)) (object, error) {
-			tx.Commit()
-			time.Sleep(aMoment)
-			return store()
+		var updates sync.Mutex // one after another, so that none is made again, and frees something again
+		b.storedBeforeFreed.Wrap(func(right committing) committing {
+			return func(rq *request, old *entry, tx transaction, store func() (object, error)) (object, error) {
+				updates.Lock()
+				defer updates.Unlock()
+				if rq.server.store.get(rq.resource, old.stored.GetNamespace(), old.stored.GetName()) != old {
+					return right(rq, old, tx, store)
+				}
+				tx.Commit()
+				time.Sleep(aMoment)
+				return store()
+			}
 		})
 	}},
 	{fault.CutUpdateKeeps, func(b *requestBook) {
 		b.storedBeforeFreed.Wrap(func(right committing) committing {
-			return func(rq *request, tx transaction, store func() (object, error)) (object, error) {
+			return func(rq *request, old *entry, tx transaction, store func() (object, error)) (object, error) {
 				time.Sleep(aMoment)
 				if err := rq.r.Context().Err(); err != nil {
 					return nil, apierrors.NewTimeoutError("the client has gone: "+err.Error(), 0)
 				}
-				return right(rq, tx, store)
+				return right(rq, old, tx, store)
 			}
 		})
 	}},

@@ -229,7 +229,7 @@ func (rq *request) tryModify(m modification) (object, int, error) {
 		tx.Rollback()
 		return old.view, http.StatusOK, nil
 	}
-	result, err := rq.book.storedBeforeFreed.Do(rq, tx, func() (object, error) { return s.replace(res, old, obj, writes, rq.subresource) })
+	result, err := rq.book.storedBeforeFreed.Do(rq, old, tx, func() (object, error) { return s.replace(res, old, obj, writes, rq.subresource) })
 	if err != nil {
 		return nil, 0, err
 	}
@@ -252,7 +252,7 @@ var (
 	changeAnswered = rule.New("change-answered", func(_ *request, view object) object { return view }, spec.APIInternalTrafficPolicyExternalName)
 
 	// What an update gives back is free when readers see the object without it.
-	storedBeforeFreed = rule.New("stored-before-freed", func(_ *request, tx transaction, store func() (object, error)) (object, error) {
+	storedBeforeFreed = rule.New("stored-before-freed", func(_ *request, _ *entry, tx transaction, store func() (object, error)) (object, error) {
 		result, err := store()
 		if err != nil {
 			tx.Rollback()

@@ -20,6 +20,6 @@ var (
 		spec.AllocNodePortHistoryExplained)
 	NodePortFreedTwice = New("node-port-freed-twice", "the node ports of a deleted Service are given back once more a moment later, whoever has them by then",
 		spec.AllocNodePortHistoryExplained)
-	NodePortRefusalCached = New("node-port-refusal-cached", "an API server that has found a node port in use refuses it for a moment without another look",
+	NodePortRefusalCached = New("node-port-refusal-cached", "an API server that has found a node port in use refuses it once more without another look",
 		spec.AllocNodePortHistoryExplained, spec.APINodePortOwner)
 )

@@ -111,16 +111,15 @@ var historyFaults = []wrong{
 		})
 	}},
 	{fault.NodePortRefusalCached, func(b *book) {
-		found := map[int]time.Time{} // in use
+		found := map[int]bool{} // in use when somebody asked last
 		b.chosenNodePortTaken.Wrap(func(right nodePortTaking) nodePortTaking {
 			return func(t *Transaction, port int) error {
-				if time.Since(found[port]) < longerMoment {
+				if found[port] {
+					delete(found, port)
 					return allocator.ErrAllocated
 				}
 				err := right(t, port)
-				if isInUse(err) {
-					found[port] = time.Now()
-				}
+				found[port] = isInUse(err)
 				return err
 			}
 		})
