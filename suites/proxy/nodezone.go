@@ -47,7 +47,7 @@ var _ = ginkgo.Describe("the zone of a node", func() {
 		reach("a node loses its zone", check.AnsweredByEach(a, b))
 	})
 
-	check.It(spec.ProxySliceZoneFollowed, "is that of its endpoints as it is at the moment", check.Long(), func(ctx context.Context, net *check.Network) {
+	check.It(spec.ProxySliceZoneFollowed, "is that of its endpoints as it is at the moment", check.Long(), check.Claiming(spec.FeatureEndpointControllers), func(ctx context.Context, net *check.Network) {
 		z := newZones(ctx, net)
 		node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 		toTheZone(ctx, net, node.Name, "")

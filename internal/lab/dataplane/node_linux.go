@@ -55,11 +55,11 @@ func (w *World) addNode(ctx context.Context, as candidate.Node, proxy candidate.
 	if err := n.register(ctx); err != nil {
 		return nil, err
 	}
-	if proxy.Absent {
-		return n, nil
-	}
 	if err := n.setUp(ctx); err != nil {
 		return nil, err
+	}
+	if proxy.Absent {
+		return n, nil
 	}
 	if err := n.StartProxy(proxy); err != nil {
 		return nil, err
