@@ -73,7 +73,7 @@ var _ = ginkgo.Describe("externalTrafficPolicy Local", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyExternalLocalClientAddress, "lets the endpoint see the client's own address at the second address of a node, too", check.Needs(spec.OwnNodes), check.Claiming(spec.FeatureNodePort), check.Long(),
+	check.It(spec.ProxyExternalLocalClientAddress, "lets the endpoint see the client's own address at the second address of a node, too", check.Needs(spec.ProxyConfiguration), check.Claiming(spec.FeatureNodePort), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Absent: true})
 			secondary := check.AddressOf(node.SecondaryAddresses, net.PrimaryFamily())
