@@ -38,11 +38,14 @@ type Options struct {
 
 // UnsoundError says that the reference without a fault is not conformant, so that no score means anything.
 type UnsoundError struct {
-	// Failed are the checks that it fails; empty if some could not be decided.
-	Failed []string
+	// Failed are the checks that it fails, and Unknown those that could not be decided, each with its reason.
+	Failed, Unknown []string
 }
 
 func (e *UnsoundError) Error() string {
+	if len(e.Failed) == 0 {
+		return "of the reference without a fault is not known whether it is conformant: " + strings.Join(e.Unknown, "; ")
+	}
 	return "the reference without a fault is not conformant: " + strings.Join(e.Failed, "; ")
 }
 
@@ -120,7 +123,7 @@ func (s *session) judgeSound(ctx context.Context) error {
 		s.seconds[check.DisplayName(r.Check, r.ServiceCIDR)] = r.Seconds
 	}
 	if bad := failed(s.sound); len(bad) > 0 || s.sound.Summary.Checks.Unknown > 0 {
-		return &UnsoundError{bad}
+		return &UnsoundError{bad, undecided(s.results)}
 	}
 	if s.recordsReach() {
 		s.reached = gathered(reach)
@@ -222,6 +225,16 @@ func (s *session) weigh(j *weighed) {
 }
 
 // failed are the checks that are non-conformant.
+// undecided are the checks of a run that are unknown, each with its reason.
+func undecided(results []check.Result) (names []string) {
+	for _, r := range results {
+		if r.Verdict == check.Unknown {
+			names = append(names, check.DisplayName(r.Check, r.ServiceCIDR)+": "+r.Reason)
+		}
+	}
+	return names
+}
+
 func failed(r *report.Report) (names []string) {
 	for _, c := range r.Checks {
 		if c.Verdict == check.NonConformant {
