@@ -41,19 +41,7 @@ func (u updated) isOfOne(ctx context.Context, cp *check.ControlPlane) {
 	started := time.Now()
 	for i := 0; cut < fewGone && i <= goings*goingsAgain || i <= goings && time.Since(started) < roundsTime; i++ {
 		before := cp.Arrange(ctx, check.Service(cp.Name("updated"), u.from...))
-		w := wanted{port: cp.FreeNodePorts(ctx, 1)[0]}
-		switch {
-		case u.ip:
-			w.ip, w.family = freeAddress(ctx, cp), cp.PrimaryFamily()
-		case u.second:
-			w.family = cp.OtherFamily()
-			w.ip = freeAddressOf(ctx, cp, cp.CIDROf(w.family))
-		}
-		first := int32(0)
-		if u.port {
-			first = w.port
-		}
-		w.ports = fmt.Sprintf(`[{"name":"a","port":80,"nodePort":%d},{"name":"b","port":81,"nodePort":0}]`, first)
+		w := u.wants(ctx, cp, cp.FreeNodePorts(ctx, 1)[0], 0)
 		patience := whole * time.Duration(1+i%goings) * 3 / 2 / goings
 		short, gone := context.WithTimeout(ctx, patience)
 		if i == 0 {
@@ -61,7 +49,7 @@ func (u updated) isOfOne(ctx context.Context, cp *check.ControlPlane) {
 			short, gone = context.WithCancel(ctx)
 		}
 		began := time.Now()
-		_, err := cp.Ask(short, http.MethodPatch, cp.Path(before.Name), merge, []byte(body("", u.fields(before, &w))))
+		_, err := cp.Ask(short, http.MethodPatch, cp.Path(before.Name), merge, []byte(body("", u.fields(before, w))))
 		gone()
 		sent++
 		switch took := time.Since(began); {
@@ -73,10 +61,7 @@ func (u updated) isOfOne(ctx context.Context, cp *check.ControlPlane) {
 		default:
 			cut++
 		}
-		next := check.Service(cp.Name("next"), onNodePort(int(w.port)))
-		if w.ip != "" {
-			next = check.Service(cp.Name("next"), check.WithClusterIP(w.ip), check.WithFamilies(w.family))
-		}
+		next := w.next(cp)
 		check.Converge(ctx, fmt.Sprintf("%s is the Service's, or free", u.what), named, func(g Gomega) {
 			now := cp.Get(ctx, before.Name)
 			g.Expect(now).To(check.BeAccepted())

@@ -144,30 +144,44 @@ var _ = ginkgo.Describe("updates that come to nothing", func() {
 	check.It(spec.AllocNodePortRefusedUpdateLeaksNothing, "leave "+healthPort.what+" free", check.Claiming(spec.FeatureHealthCheckNodePort), healthPort.leavesFree)
 })
 
+// wants is what the update asks for: a free address or the free port, and whatever node port its second port names.
+func (u updated) wants(ctx context.Context, cp *check.ControlPlane, port, second int32) *wanted {
+	w := &wanted{port: port}
+	switch {
+	case u.ip:
+		w.ip, w.family = freeAddress(ctx, cp), cp.PrimaryFamily()
+	case u.second:
+		w.family = cp.OtherFamily()
+		w.ip = freeAddressOf(ctx, cp, cp.CIDROf(w.family))
+	}
+	first := int32(0)
+	if u.port {
+		first = port
+	}
+	w.ports = fmt.Sprintf(`[{"name":"a","port":80,"nodePort":%d},{"name":"b","port":81,"nodePort":%d}]`, first, second)
+	return w
+}
+
+// next is a Service that asks for the same.
+func (w *wanted) next(cp *check.ControlPlane) *corev1.Service {
+	if w.ip != "" {
+		return check.Service(cp.Name("next"), check.WithClusterIP(w.ip), check.WithFamilies(w.family))
+	}
+	return check.Service(cp.Name("next"), onNodePort(int(w.port)))
+}
+
 // leavesFree demands of each way that the Service stays as it is, and that what was asked for can be had by another one.
 func (u updated) leavesFree(ctx context.Context, cp *check.ControlPlane) {
 	numbers := cp.FreeNodePorts(ctx, 2)
 	cp.Arrange(ctx, check.Service("taken", onNodePort(int(numbers[1]))))
 	before := cp.Arrange(ctx, check.Service("updated", u.from...))
 	for _, way := range ways {
-		w := wanted{port: numbers[0]}
-		switch {
-		case u.ip:
-			w.ip, w.family = freeAddress(ctx, cp), cp.PrimaryFamily()
-		case u.second:
-			w.family = cp.OtherFamily()
-			w.ip = freeAddressOf(ctx, cp, cp.CIDROf(w.family))
-		}
 		second := int32(0)
 		if way.taken {
 			second = numbers[1]
 		}
-		first := int32(0)
-		if u.port {
-			first = w.port
-		}
-		w.ports = fmt.Sprintf(`[{"name":"a","port":80,"nodePort":%d},{"name":"b","port":81,"nodePort":%d}]`, first, second)
-		a := way.send(ctx, cp, before.Name, way.metadata, way.fields+u.fields(before, &w))
+		w := u.wants(ctx, cp, numbers[0], second)
+		a := way.send(ctx, cp, before.Name, way.metadata, way.fields+u.fields(before, w))
 		if way.stays {
 			Expect(a).To(check.BeAccepted(), way.what)
 		} else {
@@ -176,10 +190,7 @@ func (u updated) leavesFree(ctx context.Context, cp *check.ControlPlane) {
 		now := cp.Get(ctx, before.Name)
 		Expect(now).To(check.BeAccepted())
 		Expect(now.Service.Spec).To(Equal(before.Spec), "the Service after an update of which %s", way.what)
-		next := check.Service(cp.Name("next"), onNodePort(int(w.port)))
-		if w.ip != "" {
-			next = check.Service(cp.Name("next"), check.WithClusterIP(w.ip), check.WithFamilies(w.family))
-		}
+		next := w.next(cp)
 		check.Converge(ctx, fmt.Sprintf("what was asked for is free where %s", way.what), named, func(g Gomega) {
 			g.Expect(cp.Create(ctx, next)).To(check.BeAccepted(), "%s, where %s", u.what, way.what)
 		})
