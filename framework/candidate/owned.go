@@ -19,8 +19,8 @@ type ServerOwner interface {
 
 // NodeOwner is a DataPlane that adds nodes, whose proxies are the check's own. The nodes of a cluster in use are nobody's to add.
 type NodeOwner interface {
-	// AddNode starts a further node that only this check uses, with a proxy configured as given (capability own-nodes, and proxy-configuration unless it is as on the other nodes, or absent).
-	// It returns when the proxy has synchronised once; with a ProxyConfiguration that is Absent, at once.
+	// AddNode starts a further node that only this check uses, with a proxy configured as given. It needs the capability own-nodes and, unless the proxy is as on the
+	// other nodes or absent, proxy-configuration. It returns when the proxy has synchronised once; with a ProxyConfiguration that is Absent, at once.
 	AddNode(ctx context.Context, node Node, proxy ProxyConfiguration) (Node, error)
 	// StartProxy starts the proxy of a node that AddNode has made, instead of a running one. It returns when the proxy runs, not when it has
 	// synchronised. A proxy that ends within moments of its start is no error: ProxyState tells.

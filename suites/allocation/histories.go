@@ -107,14 +107,13 @@ func (s *story) decide(h *history.History) {
 
 // withoutUpdates is the history without what readers saw of an address or node port while an update was giving it back.
 func (s *story) withoutUpdates() *history.History {
-	type given struct{ from, to time.Duration }
-	updates := map[string][]given{} // by register and holder
+	updates := map[string][]window{} // by register and holder
 	key := func(register, holder string) string { return register + " of " + holder }
 	for i := range s.history.Operations {
 		o := &s.history.Operations[i]
 		for _, e := range o.Effects {
 			if !e.Others && e.From != history.Free && e.To == history.Free && !deletes(o, e.From) && !strings.HasPrefix(e.Register, servicePrefix) {
-				updates[key(e.Register, e.From)] = append(updates[key(e.Register, e.From)], given{o.Begin, o.End})
+				updates[key(e.Register, e.From)] = append(updates[key(e.Register, e.From)], window{o.Begin, o.End})
 			}
 		}
 	}
@@ -124,7 +123,7 @@ func (s *story) withoutUpdates() *history.History {
 		o := &h.Operations[i]
 		o.Effects = slices.DeleteFunc(slices.Clone(o.Effects), func(e history.Effect) bool {
 			return e.From == e.To && !e.Others && slices.ContainsFunc(strings.Split(e.From, together), func(holder string) bool {
-				return slices.ContainsFunc(updates[key(e.Register, holder)], func(g given) bool { return g.from <= o.End && o.Begin <= g.to })
+				return slices.ContainsFunc(updates[key(e.Register, holder)], func(w window) bool { return w.from <= o.End && o.Begin <= w.to })
 			})
 		})
 	}

@@ -45,7 +45,7 @@ type story struct {
 	another chan struct{} // has something when there may be more of them
 }
 
-// window is a time between two moments; it has not ended while its end is Never.
+// window is a time between two moments: of a server that is not there, or of a request. It has not ended while its end is Never.
 type window struct{ from, to time.Duration }
 
 // newStory makes the story of clients that use the servers in turn.

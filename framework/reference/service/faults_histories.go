@@ -24,9 +24,7 @@ var historyFaults = []wrong{
 					return err
 				}
 				t.rules.ips.release(ip)
-				t.rules.mu.Unlock()
-				time.Sleep(aMoment)
-				t.rules.mu.Lock()
+				t.rules.letOthersIn()
 				_ = t.rules.ips.allocate(ip) // somebody else may have it by now
 				return nil
 			}
@@ -66,9 +64,7 @@ var historyFaults = []wrong{
 		b.freedAddressReleased.Wrap(func(right addressNoting) addressNoting {
 			return func(t *Transaction, ip netip.Addr) {
 				right(t, ip)
-				t.rules.mu.Unlock()
-				time.Sleep(aMoment)
-				t.rules.mu.Lock()
+				t.rules.letOthersIn()
 				right(t, ip)
 			}
 		})
@@ -77,9 +73,7 @@ var historyFaults = []wrong{
 		b.freedNodePortReleased.Wrap(func(right nodePortNoting) nodePortNoting {
 			return func(t *Transaction, port int) {
 				right(t, port)
-				t.rules.mu.Unlock()
-				time.Sleep(aMoment)
-				t.rules.mu.Lock()
+				t.rules.letOthersIn()
 				right(t, port)
 			}
 		})
@@ -92,9 +86,7 @@ var historyFaults = []wrong{
 					return err
 				}
 				t.rules.ports.Release(port)
-				t.rules.mu.Unlock()
-				time.Sleep(aMoment)
-				t.rules.mu.Lock()
+				t.rules.letOthersIn()
 				_ = t.rules.ports.Allocate(port) // somebody else may have it by now
 				return nil
 			}
@@ -124,6 +116,13 @@ var historyFaults = []wrong{
 			}
 		})
 	}},
+}
+
+// letOthersIn leaves the lock to others for a moment.
+func (r *Rules) letOthersIn() {
+	r.mu.Unlock()
+	time.Sleep(aMoment)
+	r.mu.Lock()
 }
 
 // aMomentLater does something that nobody waits for.
