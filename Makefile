@@ -2,7 +2,7 @@
 BIN        := bin/conformance
 REPORT_DIR ?= conformance-report
 VERSIONS   ?= v1.37.1
-FUZZ_TIME  ?= 60s
+FUZZ_RUNS  ?= 200000
 
 .PHONY: api ci nightly differential prose help conformance build test lab lab-proxy lab-stays lab-surroundings page candidates-kine kind lab-repeat selftest selftest-complete reports site readers verify generate fuzz bench measure lint cross release clean
 
@@ -114,9 +114,9 @@ generate:
 api:
 	go run ./hack/apilist >docs/api.txt.new && mv docs/api.txt.new docs/api.txt
 
-## fuzz: run every fuzz target for FUZZ_TIME
+## fuzz: run every fuzz target with FUZZ_RUNS inputs
 fuzz:
-	./hack/fuzz.sh $(FUZZ_TIME)
+	./hack/fuzz.sh $(FUZZ_RUNS)
 
 ## bench: compare the reference allocator with Kubernetes' own
 bench: build
