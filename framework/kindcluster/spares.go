@@ -60,18 +60,26 @@ func OpenSpares(ctx context.Context, cluster string) (*Spares, error) {
 		said, err := onNodes(ctx, plane, func(int) string { return "export KUBECONFIG=/etc/kubernetes/admin.conf\n" + script })
 		return said[0], err
 	}
-	names, err := onPlane("kubectl get nodes -l " + candidate.SpareLabel + " -o jsonpath='{.items[*].metadata.name}'\n")
+	listed, err := onPlane("kubectl get nodes -l " + candidate.SpareLabel + ` -o jsonpath='{range .items[*]}{.metadata.name}{" "}{.spec.podCIDRs[*]}{"\n"}{end}'` + "\n")
 	if err != nil {
 		return nil, err
 	}
 	var spare []nodes.Node
-	for name := range strings.FieldsSeq(names) {
-		if i := slices.IndexFunc(all, func(n nodes.Node) bool { return n.String() == name }); i >= 0 {
-			spare = append(spare, all[i])
+	var pods [][]netip.Prefix // of each
+	for line := range strings.Lines(listed) {
+		words := strings.Fields(line)
+		if len(words) == 0 {
+			continue
+		}
+		if i := slices.IndexFunc(all, func(n nodes.Node) bool { return n.String() == words[0] }); i >= 0 {
+			spare, pods = append(spare, all[i]), append(pods, prefixes(words[1:]))
 		}
 	}
 	if len(spare) == 0 {
 		return nil, nil
+	}
+	if err := lastingRoutes(ctx, all, spare, pods); err != nil {
+		return nil, err
 	}
 	s := &Spares{nodes: map[string]nodes.Node{}, secondary: map[string][]netip.Addr{}}
 	if err := s.readProxy(plane[0], onPlane); err != nil {
@@ -104,6 +112,57 @@ func OpenSpares(ctx context.Context, cluster string) (*Spares, error) {
 		return nil, fmt.Errorf("prepare the spare nodes: %w", err)
 	}
 	return s, nil
+}
+
+// prefixes are the networks that words name.
+func prefixes(words []string) (ps []netip.Prefix) {
+	for _, w := range words {
+		if p, err := netip.ParsePrefix(w); err == nil {
+			ps = append(ps, p)
+		}
+	}
+	return ps
+}
+
+// lastingRoutes tells every node the way to the pods of the others that are spare. The network of the cluster may take its own routes away while a Node has no address, and
+// what is sent to a pod then would leave the cluster.
+func lastingRoutes(ctx context.Context, all, spare []nodes.Node, pods [][]netip.Prefix) error {
+	ways := make([]string, len(spare))
+	for i, n := range spare {
+		four, six, err := n.IP()
+		if err != nil {
+			return fmt.Errorf("address of node %s: %w", n, explained(err, nil))
+		}
+		ways[i] = routesVia(pods[i], four, six)
+	}
+	_, err := onNodes(ctx, all, func(k int) string {
+		var script strings.Builder
+		for i, n := range spare {
+			if n.String() != all[k].String() {
+				script.WriteString(ways[i])
+			}
+		}
+		return script.String()
+	})
+	if err != nil {
+		return fmt.Errorf("routes to the pods of spare nodes: %w", err)
+	}
+	return nil
+}
+
+// routesVia are commands for routes to networks by a node with addresses of both families, or of one. Any other route to them comes first.
+func routesVia(networks []netip.Prefix, four, six string) string {
+	var script strings.Builder
+	for _, p := range networks {
+		via := four
+		if p.Addr().Is6() {
+			via = six
+		}
+		if via != "" {
+			fmt.Fprintf(&script, "ip %s route replace %s via %s metric 40000\n", flag(p.Addr()), p, via)
+		}
+	}
+	return script.String()
 }
 
 // readProxy reads what the cluster's kube-proxy is started with, and makes credentials with the same rights.

@@ -51,6 +51,7 @@ type book struct {
 	flowLookedAt      rule.Rule[func(f *flow, busy bool) bool]
 	connectionKept    rule.Rule[func(f *flow, six bool) bool]
 	endedForgotten    rule.Rule[func() bool]
+	healthLookedAt    rule.Rule[func(connected bool) bool]
 	flowsToldApart    rule.Rule[func() bool]
 	rangesForNFTables rule.Rule[func(*apiserver.Server) []netip.Prefix]
 }
@@ -81,6 +82,7 @@ func newBook() *book {
 		flowLookedAt:      flowLookedAt,
 		connectionKept:    connectionKept,
 		endedForgotten:    endedForgotten,
+		healthLookedAt:    healthLookedAt,
 		flowsToldApart:    flowsToldApart,
 		rangesForNFTables: rangesForNFTables,
 	}
@@ -117,6 +119,9 @@ var (
 
 	// Each connection is looked at for itself, whatever came from the same port of the client before, or goes to another address now.
 	endedForgotten = rule.New("packet-of-ended-connection-forgotten", func() bool { return true }, spec.ProxyEndpointRemoved)
+	// What is told of a Service on a connection is what is so now.
+	healthLookedAt = rule.New("packet-health-asked-anew", func(bool) bool { return true }, spec.ProxyHealthCheckPortCloses)
+
 	flowsToldApart = rule.New("packet-of-one-port-told-apart", func() bool { return true }, spec.ProxyRedirectTransparent)
 
 	rangesForNFTables = rule.New("proxy-nftables-all-ranges", (*apiserver.Server).ServiceRanges, spec.ProxyNftablesUnallocatedRangeAdded)

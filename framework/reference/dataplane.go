@@ -46,7 +46,7 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 	}
 	d := &dataPlane{
 		controlPlane: &controlPlane{server: r.world.server, cidrs: r.serviceCIDRs(), ports: spec.DefaultNodePorts, release: release},
-		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{}, ended: map[flowKey]*flow{},
+		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{}, ended: map[flowKey]*flow{}, healthAsked: map[flowKey]bool{},
 	}
 	d.addresses = d.world.external.Take()
 	return d, nil
@@ -59,14 +59,15 @@ type dataPlane struct {
 	addresses []netip.Addr
 
 	// What follows is guarded by the lock of the world.
-	now   time.Time
-	pods  map[candidate.PodName]*pod
-	lent  map[candidate.PodName]*pod
-	nodes map[string]*host // of its own
-	flows map[flowKey]*flow
-	ended map[flowKey]*flow // connections from a port that the check has chosen
-	ports uint16            // counts source ports
-	once  sync.Once
+	now         time.Time
+	pods        map[candidate.PodName]*pod
+	lent        map[candidate.PodName]*pod
+	nodes       map[string]*host // of its own
+	flows       map[flowKey]*flow
+	ended       map[flowKey]*flow // connections from a port that the check has chosen
+	healthAsked map[flowKey]bool  // connections on which the health of a Service was asked, and told
+	ports       uint16            // counts source ports
+	once        sync.Once
 }
 
 var _ candidate.DataPlane = (*dataPlane)(nil)

@@ -119,6 +119,7 @@ var packetFaults = []wrong{
 			return f.decision.Answer != proxy.Forward || f.starts == f.node.Starts() || f.node.IsFirst(f.decision, six)
 		})
 	}},
+	{fault.HealthOfConnectedKept, func(b *book) { b.healthLookedAt.Replace(func(connected bool) bool { return !connected }) }},
 	{fault.EndedConnectionRemembered, func(b *book) { b.endedForgotten.Off() }},
 	{fault.FlowsOfOnePortConfused, func(b *book) { b.flowsToldApart.Off() }},
 	{fault.BusyFlowLost, func(b *book) { b.flowLookedAt.Replace(func(f *flow, busy bool) bool { return f != nil || !busy }) }},

@@ -281,6 +281,12 @@ func (d *dataPlane) ownPorts(p *candidate.Probe, from *sender, entered *host) (c
 		return candidate.Outcome{}, false
 	}
 	answer := node.HealthCheck(int(p.To.Port()), p.To.Addr().Unmap().Is6())
+	if key := (flowKey{from: p.From, name: p.Connection, to: p.To}); p.Connection != "" {
+		d.healthAsked[key] = d.healthAsked[key] || answer != nil
+		if answer == nil && !d.world.book.healthLookedAt.Do(d.healthAsked[key]) {
+			answer = &candidate.HTTPAnswer{Code: http.StatusOK}
+		}
+	}
 	if answer == nil {
 		answer = node.Serve(d.now, loopback, int(p.To.Port()), p.Path)
 	}

@@ -45,6 +45,23 @@ var _ = ginkgo.Describe("an external IP", func() {
 				append(silent(two, exposedPort), toClusterIP(svc, check.AnsweredBy(pods...), clients...)...)...)
 		})
 
+	check.It(spec.ProxyExternalIPReachable, "does not lead to programs of the nodes, at whatever number these listen",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			programs, number := hostBackends(ctx, net, "program")
+			svc, addresses := exposeOutside(ctx, net, "app")
+			served := programsAnswer(net, programs, number, clients)
+			var cases []check.Case
+			for i := range 3 {
+				served = append(served, arrivals(net, i, svc, addresses, check.AnsweredBy(pods...))...)
+			}
+			for _, a := range addresses {
+				cases = append(cases, once(eachWay(netip.AddrPortFrom(a, uint16(number)), check.NotBy(append(programs, pods...)...), slices.Concat(outsiders(net), clients, hosts(net))...))...)
+			}
+			net.Expect(ctx, "programs listen on the nodes", served...)
+			net.Expect(ctx, "the Service is created", cases...)
+		})
+
 	check.It(spec.ProxyExternalIPReachable, "may belong to several Services on different ports",
 		func(ctx context.Context, net *check.Network) {
 			one, clients := backendsAndClients(ctx, net, "one", net.Node(0))

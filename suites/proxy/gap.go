@@ -7,6 +7,9 @@ import (
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/check"
@@ -101,6 +104,43 @@ var _ = ginkgo.Describe("a proxy that was cut off from the API server", func() {
 				func(node string) { check.Must(net.OwnNodes().Interfere(ctx, node, candidate.Reconnect)) })
 		})
 })
+
+var _ = ginkgo.Describe("a proxy whose watches have expired", func() {
+	// The API server knows no change that is older than itself, so it cannot tell the proxy what it missed.
+	check.It(spec.ProxyGapFollowed, "learns of everything from an API server that was started again", check.Needs(spec.OwnNodes, spec.RestartControlPlane), check.Alone(),
+		func(ctx context.Context, net *check.Network) {
+			var before string
+			gap(ctx, net, net.AddNode(ctx, candidate.ProxyConfiguration{}), "the connection is back, to an API server that was started again",
+				func(node string) {
+					services, err := net.Client().CoreV1().Services(net.Namespace()).List(ctx, metav1.ListOptions{})
+					check.Must(err)
+					before = services.ResourceVersion
+					check.Must(net.OwnNodes().Interfere(ctx, node, candidate.Disconnect))
+				},
+				func(node string) {
+					net.Restart(ctx)
+					check.Record("a watch that begins before the gap", "%s", continued(ctx, net, before))
+					check.Must(net.OwnNodes().Interfere(ctx, node, candidate.Reconnect))
+				})
+		})
+})
+
+// continued says what the API server tells a watch that begins at a resource version.
+func continued(ctx context.Context, net *check.Network, version string) string {
+	ginkgo.GinkgoHelper()
+	w, err := net.Client().CoreV1().Services(net.Namespace()).Watch(ctx, metav1.ListOptions{ResourceVersion: version, TimeoutSeconds: new(int64(1))})
+	if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
+		return "has expired"
+	}
+	check.Must(err)
+	defer w.Stop()
+	for e := range w.ResultChan() {
+		if err := apierrors.FromObject(e.Object); e.Type == watch.Error && (apierrors.IsResourceExpired(err) || apierrors.IsGone(err)) {
+			return "has expired"
+		}
+	}
+	return "goes on"
+}
 
 var _ = ginkgo.Describe("a proxy whose API server was restarted", func() {
 	check.It(spec.ProxyGapFollowed, "serves on meanwhile, and follows what comes, changes and goes then", check.Needs(spec.OwnNodes, spec.RestartControlPlane), check.Alone(),

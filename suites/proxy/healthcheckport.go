@@ -25,6 +25,15 @@ func noHealth(svc *corev1.Service) check.Want {
 	}}
 }
 
+// notWell demands that nobody says that there are endpoints of the Service.
+func notWell(svc *corev1.Service) check.Want {
+	return check.Want{Text: "no 200 for Service " + svc.Name, Shots: 1, Silent: true, Met: func(os []candidate.Outcome) bool {
+		return !slices.ContainsFunc(os, func(o candidate.Outcome) bool {
+			return o.HTTP != nil && o.HTTP.Code == http.StatusOK && !ofAnother(o.HTTP, svc)
+		})
+	}}
+}
+
 // ofAnother reports whether the answer is the health of another Service.
 func ofAnother(a *candidate.HTTPAnswer, svc *corev1.Service) bool {
 	var body struct {
@@ -69,6 +78,21 @@ var _ = ginkgo.Describe("the port of the health check", func() {
 				net.Expect(ctx, c.when, healthOfAll(net, svc, false, 2, 1, 0)...)
 			})
 	}
+
+	check.It(spec.ProxyHealthCheckPortCloses, "tells nobody who is connected that all is well when the Service is deleted",
+		func(ctx context.Context, net *check.Network) {
+			lopsided(ctx, net, "app")
+			svc := net.Expose(ctx, exposed("app", balanced(), externalLocal))
+			asked := func(i int, want check.Want) check.Case {
+				c := healthAt(net, i, svc, want)
+				c.Connection, c.Shots = "held", 1
+				return c
+			}
+			net.Expect(ctx, "the Service is created", asked(0, health(2)), asked(1, health(1)))
+			net.Unexpose(ctx, svc.Name)
+			net.Expect(ctx, "the Service is deleted", healthOfAll(net, svc, false, 2, 1)...)
+			net.ExpectNow(ctx, "its health is asked on connections that were open", asked(0, notWell(svc)), asked(1, notWell(svc)))
+		})
 
 	check.It(spec.ProxyHealthCheckPortFollows, "is another one on every node when the Service is given another one",
 		func(ctx context.Context, net *check.Network) {

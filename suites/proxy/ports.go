@@ -17,15 +17,21 @@ import (
 // listening starts a pod on each of the nodes that answers TCP and UDP on each of the port numbers.
 func listening(ctx context.Context, net *check.Network, app string, numbers []int, nodes ...string) []candidate.Pod {
 	ginkgo.GinkgoHelper()
+	return listeningOn(ctx, net, candidate.Pod{Labels: map[string]string{"app": app}}, numbers, nodes...)
+}
+
+// listeningOn is listening with pods like the one that is given. They are named by their label.
+func listeningOn(ctx context.Context, net *check.Network, like candidate.Pod, numbers []int, nodes ...string) []candidate.Pod {
+	ginkgo.GinkgoHelper()
 	var ports []candidate.PodPort
 	for _, n := range numbers {
 		ports = append(ports, candidate.PodPort{Protocol: corev1.ProtocolTCP, Number: n}, candidate.PodPort{Protocol: corev1.ProtocolUDP, Number: n})
 	}
 	pods := make([]candidate.Pod, len(nodes))
 	check.Concurrently(len(nodes), func(i int) {
-		pods[i] = net.Start(ctx, candidate.Pod{
-			PodName: candidate.PodName{Name: net.Name(app)}, Node: nodes[i], Labels: map[string]string{"app": app}, Ports: ports,
-		})
+		pod := like
+		pod.PodName, pod.Node, pod.Ports = candidate.PodName{Name: net.Name(like.Labels["app"])}, nodes[i], ports
+		pods[i] = net.Start(ctx, pod)
 	})
 	return pods
 }
@@ -48,6 +54,16 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 				cases = append(cases, once(eachWay(check.ServiceAddress(svc, port), none, callers...))...)
 			}
 			net.Expect(ctx, "the Service is created", cases...)
+		})
+
+	check.It(spec.ProxyCapturesPort, "do not lead to programs of the nodes, at whatever number these listen",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			programs, number := hostBackends(ctx, net, "program")
+			svc := net.Expose(ctx, exposed("app"))
+			inside := append(clients, hosts(net)...)
+			net.Expect(ctx, "programs listen on the nodes", append(programsAnswer(net, programs, number, clients), toClusterIP(svc, check.AnsweredBy(pods...), inside...)...)...)
+			net.Expect(ctx, "the Service is created", once(eachWay(check.ServiceAddress(svc, int32(number)), check.NotBy(append(programs, pods...)...), inside...))...)
 		})
 
 	check.It(spec.ProxyCapturesPort, "are served for one protocol only if they name one", check.Claiming(spec.FeatureUDP),

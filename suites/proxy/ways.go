@@ -26,6 +26,21 @@ func hostBackend(ctx context.Context, net *check.Network, app, node string) (can
 	}), number
 }
 
+// hostBackends starts a program in the host network of each node, all on one number that it returns.
+func hostBackends(ctx context.Context, net *check.Network, app string) ([]candidate.Pod, int) {
+	ginkgo.GinkgoHelper()
+	number := firstHostPort + net.Rand().IntN(hostPorts)
+	return listeningOn(ctx, net, candidate.Pod{Labels: map[string]string{"app": app}, HostNetwork: true}, []int{number}, net.Node(0), net.Node(1), net.Node(2)), number
+}
+
+// programsAnswer are calls of pods to the programs of hostBackends at the address of each node.
+func programsAnswer(net *check.Network, programs []candidate.Pod, number int, clients []candidate.Client) (cases []check.Case) {
+	for i, p := range programs {
+		cases = append(cases, eachWay(netip.AddrPortFrom(nodeAddress(net, i), uint16(number)), check.AnsweredBy(p), clients[(i+1)%3])...)
+	}
+	return cases
+}
+
 // everyWay are calls of every client to every address of a Service that exposeOutside has made: pods and hosts of three nodes to all of them, clients outside
 // to those for them.
 func everyWay(net *check.Network, svc *corev1.Service, addresses []netip.Addr, want check.Want, clients []candidate.Client) []check.Case {

@@ -3,13 +3,16 @@ package endpoints
 import (
 	"slices"
 	"strconv"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/utils/ptr"
 
 	"github.com/service-conformance/conformance/framework/reference/fault"
+	"github.com/service-conformance/conformance/framework/reference/rule"
 )
 
 // What can be wrong with pods, selectors and Endpoints objects that come, change and go.
@@ -102,6 +105,33 @@ var changeFaults = []wrong{
 			}
 		})
 	}},
+	{fault.QuickReadinessLost, func(b *book) {
+		type history struct {
+			version string
+			ready   bool
+			turns   []time.Time
+			lost    bool
+		}
+		pods := map[types.UID]*history{}
+		rule.Find(b.conditions, readyCondition.Name).Wrap(func(right conditioning) conditioning {
+			return func(svc *corev1.Service, pod *corev1.Pod, c *discoveryv1.EndpointConditions) {
+				right(svc, pod, c)
+				h := pods[pod.UID]
+				if h == nil {
+					h = &history{ready: *c.Ready}
+					pods[pod.UID] = h
+				}
+				if h.version != pod.ResourceVersion && h.ready != *c.Ready {
+					h.turns = append(h.turns, time.Now())
+					h.lost = *c.Ready && len(h.turns) > manyTurns && time.Since(h.turns[len(h.turns)-manyTurns]) < time.Second
+				}
+				h.version, h.ready = pod.ResourceVersion, *c.Ready
+				if h.lost {
+					c.Ready = new(false)
+				}
+			}
+		})
+	}},
 	{fault.SliceZoneOfFirst, func(b *book) {
 		b.endpointZone.Wrap(func(right func(*task, *corev1.Pod) string) func(*task, *corev1.Pod) string {
 			return func(t *task, pod *corev1.Pod) string {
@@ -118,6 +148,9 @@ var changeFaults = []wrong{
 	}},
 	{fault.EndpointsTruncatedSilently, func(b *book) { b.objectTruncated.Off() }},
 }
+
+// manyTurns is how often the readiness of a pod changes at least where a fault loses a change.
+const manyTurns = 4
 
 // blocking is a fault: in some states nothing of the Service is brought up to date.
 func blocking(blocked func(*task) bool) func(*book) {

@@ -52,6 +52,8 @@ var (
 		spec.ProxyHealthCheckPortCloses)
 	HealthCheckPortUnneeded = New("health-check-port-kept-unneeded", "The health check node port of a Service that no longer has one stays open.",
 		spec.ProxyHealthCheckPortCloses)
+	HealthOfConnectedKept = New("health-of-connected-kept", "Who is connected to a health check node port when its Service goes is told 200 from then on.",
+		spec.ProxyHealthCheckPortCloses)
 	HealthCheckPortFirst = New("health-check-port-first-only", "The first health check node port of a Service stays its only one.",
 		spec.ProxyHealthCheckPortFollows)
 	HintsIgnored = New("hints-ignored", "Topology hints are ignored.",

@@ -60,6 +60,10 @@ var (
 		spec.ProxyExternalIPShared, spec.ProxyLoadBalancerAddressShared)
 	OtherFamilyExternalIPBlocks = New("other-family-external-ip-blocks", "A Service with an external IP of another family is not served.",
 		spec.ProxyExternalIPOtherFamily)
+	ClusterIPsOfNode = New("cluster-ips-of-node", "Every node takes the cluster IPs for addresses of its own, and its programs answer there.",
+		spec.ProxyCapturesPort)
+	ExternalAddressesOfNode = New("external-addresses-of-node", "Every node takes external and load-balancer addresses for addresses of its own, and its programs answer there.",
+		spec.ProxyExternalIPReachable)
 	ExternalIPTakesNodeAddress = New("external-ip-takes-node-address", "Node ports are not served on an address of the node that is an external IP.",
 		spec.ProxyExternalIPOfNode)
 )

@@ -44,6 +44,10 @@ var (
 		spec.ProxyGapFollowed)
 	ReconnectedDeaf = New("reconnected-proxy-deaf", "A proxy that was cut off from the API server follows nothing any more.",
 		spec.ProxyGapFollowed)
+	ExpiredWatchKeepsGone = New("expired-watch-keeps-gone", "A proxy whose watches have expired goes on to serve what went meanwhile.",
+		spec.ProxyGapFollowed)
+	ExpiredWatchDeaf = New("expired-watch-deaf", "A proxy whose watches have expired follows nothing any more.",
+		spec.ProxyGapFollowed)
 	RestartedServerUnheard = New("restarted-server-unheard", "A proxy follows nothing any more once the API server was started again.",
 		spec.ProxyGapFollowed)
 	NeighboursFlushed = New("neighbours-flushed", "A proxy removes the rules of other programs when it writes its own.",

@@ -77,6 +77,7 @@ type book struct {
 	targeted        rule.Rule[func(address netip.Addr, port uint16, protocol corev1.Protocol) target]
 	claims          rule.Rule[claiming]
 	ignores         []rule.Rule[ignoring]
+	takenForNode    rule.Rule[asking]
 	unusedPort      rule.Rule[func(n *Node) Answer]
 	unallocated     rule.Rule[func(n *Node) Answer]
 	admits          []rule.Rule[asking]
@@ -133,6 +134,7 @@ type book struct {
 	stopped        rule.Rule[func(n *Node)]
 	reconnected    rule.Rule[func(n *Node)]
 	serverMetAgain rule.Rule[func(n *Node)]
+	listedAnew     rule.Rule[func(n *Node)]
 	neighboursKept rule.Rule[func(n *Node)]
 	changeDue      rule.Rule[timing]
 	periodDue      rule.Rule[timing]
@@ -175,6 +177,7 @@ func newBook() *book {
 		targeted:        targeted,
 		claims:          claims,
 		ignores:         []rule.Rule[ignoring]{externalIPsOff},
+		takenForNode:    takenForNode,
 		unusedPort:      unusedPort,
 		unallocated:     unallocated,
 		admits:          []rule.Rule[asking]{sourceRanges},
@@ -226,6 +229,7 @@ func newBook() *book {
 		stopped:        stopped,
 		reconnected:    reconnected,
 		serverMetAgain: serverMetAgain,
+		listedAnew:     listedAnew,
 		neighboursKept: neighboursKept,
 		changeDue:      changeDue,
 		periodDue:      periodDue,

@@ -72,6 +72,9 @@ func (n *Node) Decide(now time.Time, p *Packet, random *rand.Rand, open func(net
 	}
 	c := &connection{Node: n, Packet: p, now: now, random: random, open: open}
 	if c.dest = c.destination(); c.dest == nil {
+		if c.takenForNode.Do(c) {
+			return Decision{Answer: Forward, To: netip.AddrPortFrom(c.Address(p.To.Addr()), p.To.Port()), On: c.Name, Source: p.Source.Addr(), Kind: ClusterIP}
+		}
 		return Decision{Answer: c.unclaimed()}
 	}
 	for i := range c.admits {
@@ -191,6 +194,9 @@ func (c *connection) unclaimed() Answer {
 
 // Rules for what no Service claims. They are those of the nftables mode, and here of every mode.
 var (
+	// The addresses of Services are none of the node, whose programs listen on every address that it has.
+	takenForNode = rule.New("proxy-service-address-taken-for-node", func(*connection) bool { return false }, spec.ProxyCapturesPort, spec.ProxyExternalIPReachable)
+
 	unusedPort = rule.New("proxy-unused-port-refused", func(*Node) Answer { return Refuse }, spec.ProxyNftablesUnusedPortRejected, spec.ProxyCapturesPort)
 
 	unallocated = rule.New("proxy-unallocated-address-dropped", func(*Node) Answer { return Drop }, spec.ProxyNftablesUnallocatedAddressDropped)

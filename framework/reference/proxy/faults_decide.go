@@ -57,6 +57,19 @@ var decideFaults = []wrong{
 	}},
 
 	// What no Service claims.
+	{fault.ClusterIPsOfNode, func(b *book) {
+		b.takenForNode.Replace(func(c *connection) bool { return c.programmed.virtualIPs[c.To.Addr()] })
+	}},
+	{fault.ExternalAddressesOfNode, func(b *book) {
+		b.takenForNode.Replace(func(c *connection) bool {
+			for t, ds := range c.programmed.byTarget {
+				if t.address == c.To.Addr() && (ds[0].kind == ExternalIP || ds[0].kind == LoadBalancer) && !c.has(t.address) {
+					return true
+				}
+			}
+			return false
+		})
+	}},
 	{fault.NFTablesUnusedSilent, func(b *book) { b.unusedPort.Wrap(inNFTables(Drop)) }},
 	{fault.NFTablesUnallocatedRefused, func(b *book) { b.unallocated.Wrap(inNFTables(Refuse)) }},
 

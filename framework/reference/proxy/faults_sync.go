@@ -87,20 +87,13 @@ var startFaults = []wrong{
 			}
 		})
 	}},
-	{fault.ReconnectedKeepsGone, func(b *book) {
-		before := map[*Node]*Objects{} // what was programmed when the connection came back
-		b.reconnected.Replace(func(n *Node) { before[n] = n.programmed })
-		rule.Find(b.writes, servicesWritten.Name).Wrap(func(right writing) writing {
-			return func(n *Node, earlier, current *Objects) {
-				right(n, earlier, current)
-				if was := before[n]; was != nil {
-					n.programmed = current.withGone(was)
-				}
-			}
-		})
-	}},
+	{fault.ReconnectedKeepsGone, keepsGone(func(b *book) *rule.Rule[func(*Node)] { return &b.reconnected })},
+	{fault.ExpiredWatchKeepsGone, keepsGone(func(b *book) *rule.Rule[func(*Node)] { return &b.listedAnew })},
 	{fault.ReconnectedDeaf, func(b *book) { // its watch has ended, and it does not notice
 		b.reconnected.Replace(func(n *Node) { n.cutOff = true })
+	}},
+	{fault.ExpiredWatchDeaf, func(b *book) { // it asks for what it missed, is told that nobody knows, and asks again
+		b.listedAnew.Replace(func(n *Node) { n.cutOff = true })
 	}},
 	{fault.RestartedServerUnheard, func(b *book) { // it goes on to listen to the one that has gone
 		b.serverMetAgain.Replace(func(n *Node) { n.cutOff = true })
@@ -152,6 +145,22 @@ var startFaults = []wrong{
 			}
 		})
 	}},
+}
+
+// keepsGone is a fault: from a moment on, the proxy goes on to serve what had been programmed then.
+func keepsGone(from func(*book) *rule.Rule[func(*Node)]) func(*book) {
+	return func(b *book) {
+		before := map[*Node]*Objects{}
+		from(b).Replace(func(n *Node) { before[n] = n.programmed })
+		rule.Find(b.writes, servicesWritten.Name).Wrap(func(right writing) writing {
+			return func(n *Node, earlier, current *Objects) {
+				right(n, earlier, current)
+				if was := before[n]; was != nil {
+					n.programmed = current.withGone(was)
+				}
+			}
+		})
+	}
 }
 
 // farFuture is later than any check: the proxy of a node that last synced then does not sync.

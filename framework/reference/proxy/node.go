@@ -35,6 +35,7 @@ type Node struct {
 	twins           bool      // of all virtual servers
 	pending         time.Time // since when there is a change that could not be programmed
 	cutOff          bool
+	expired         bool // its watches, for the API server was started again meanwhile
 	neighbours      bool // rules of another program are there
 	realServers     realServers
 

@@ -63,6 +63,9 @@ var (
 	// An API server that was started again is followed as it was before.
 	serverMetAgain = rule.New("proxy-restarted-server-followed", func(*Node) {}, spec.ProxyGapFollowed)
 
+	// Watches that the API server can no longer continue are begun anew, with everything that there is.
+	listedAnew = rule.New("proxy-expired-watch-lists-anew", func(*Node) {}, spec.ProxyGapFollowed)
+
 	// Rules of other programs are none of the proxy's business.
 	neighboursKept = rule.New("proxy-neighbours-kept", func(*Node) {}, spec.ProxyNeighboursUntouched)
 
@@ -80,8 +83,14 @@ func duration(text string, byDefault time.Duration) time.Duration {
 	return d
 }
 
-// MeetServerAgain tells the proxy that the API server was started again.
-func (n *Node) MeetServerAgain() { n.serverMetAgain.Do(n) }
+// MeetServerAgain tells the proxy that the API server was started again. One that is cut off learns of it when it is reconnected.
+func (n *Node) MeetServerAgain() {
+	if n.cutOff {
+		n.expired = true
+		return
+	}
+	n.serverMetAgain.Do(n)
+}
 
 // Running reports whether the proxy runs.
 func (n *Node) Running() bool { return n.running }
@@ -106,6 +115,10 @@ func (n *Node) Interfere(what candidate.Interference) {
 	case candidate.Reconnect:
 		n.cutOff = false
 		n.reconnected.Do(n)
+		if n.expired {
+			n.expired = false
+			n.listedAnew.Do(n)
+		}
 	case candidate.AddNeighbours:
 		n.neighbours = true
 	}
