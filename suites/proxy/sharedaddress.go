@@ -222,11 +222,12 @@ var _ = ginkgo.Describe("an external IP that is an address of a node", func() {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			pods, client := net.Backends(ctx, "app", net.Node(0), node.Name), net.ClientPod(ctx, node.Name)
 			others := net.Backends(ctx, "other", net.Node(0), net.Node(1))
+			program, number := hostBackend(ctx, net, "program", node.Name)
 			address := primaryOf(net, node)
 			beside := net.Expose(ctx, exposed("other", onNodePorts()))
 			each, ofOther := check.AnsweredByEach(pods...), check.AnsweredByEach(others...)
-			// From the node itself, its pods, another node, and outside.
-			near := []candidate.Client{client, check.Host(node.Name), check.Host(net.Node(0)), check.Outside(node.Name)}
+			// From the node itself, its pods, another node, its pods, and outside.
+			near := []candidate.Client{client, check.Host(node.Name), check.Host(net.Node(0)), net.ClientPod(ctx, net.Node(1)), check.Outside(node.Name)}
 			besides := func() []check.Case {
 				var cases []check.Case
 				for _, c := range near {
@@ -235,9 +236,9 @@ var _ = ginkgo.Describe("an external IP that is an address of a node", func() {
 						cases = append(cases, check.Case{From: c, To: to, Protocol: inTurn(k), Want: ofOther})
 					}
 				}
-				return cases
+				return append(cases, eachWay(netip.AddrPortFrom(address, uint16(number)), check.AnsweredBy(program), near...)...)
 			}
-			net.Expect(ctx, "a Service with node ports is created", besides()...)
+			net.Expect(ctx, "a Service with node ports is created, and a program listens on the node", besides()...)
 			svc := net.Expose(ctx, exposed("app", onExternalIPs(address)))
 			net.Expect(ctx, "a Service has the address of the node as external IP", append(besides(), eachWay(exposedAt(address), each, near...)...)...)
 			net.Change(ctx, svc.Name, `{"spec":{"externalIPs":null}}`)

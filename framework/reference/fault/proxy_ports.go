@@ -63,7 +63,7 @@ var (
 	ClusterIPsOfNode = New("cluster-ips-of-node", "Every node takes the cluster IPs for addresses of its own, and its programs answer there.",
 		spec.ProxyCapturesPort)
 	ExternalAddressesOfNode = New("external-addresses-of-node", "Every node takes external and load-balancer addresses for addresses of its own, and its programs answer there.",
-		spec.ProxyExternalIPReachable)
+		spec.ProxyExternalIPReachable, spec.ProxyExternalIPOfNode)
 	ExternalIPTakesNodeAddress = New("external-ip-takes-node-address", "Node ports are not served on an address of the node that is an external IP.",
 		spec.ProxyExternalIPOfNode)
 )

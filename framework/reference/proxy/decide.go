@@ -195,7 +195,7 @@ func (c *connection) unclaimed() Answer {
 // Rules for what no Service claims. They are those of the nftables mode, and here of every mode.
 var (
 	// The addresses of Services are none of the node, whose programs listen on every address that it has.
-	takenForNode = rule.New("proxy-service-address-taken-for-node", func(*connection) bool { return false }, spec.ProxyCapturesPort, spec.ProxyExternalIPReachable)
+	takenForNode = rule.New("proxy-service-address-taken-for-node", func(*connection) bool { return false }, spec.ProxyCapturesPort, spec.ProxyExternalIPReachable, spec.ProxyExternalIPOfNode)
 
 	unusedPort = rule.New("proxy-unused-port-refused", func(*Node) Answer { return Refuse }, spec.ProxyNftablesUnusedPortRejected, spec.ProxyCapturesPort)
 
