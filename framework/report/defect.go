@@ -1,6 +1,7 @@
 package report
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -67,10 +68,46 @@ func (r *Report) Defect(id spec.ID) ([]byte, error) {
 	b.WriteString("\n## How to see it\n\n")
 	if requests := failing[0].Failure.Reproduce; len(requests) > 0 {
 		fmt.Fprintf(&b, "These are the last requests of the check, for any cluster:\n\n```sh\nkubectl create namespace %s\n%s\n```\n\n", defectNamespace,
-			fenced(runNamespace.ReplaceAllString(strings.Join(requests, "\n"), defectNamespace)))
+			fenced(runNamespace.ReplaceAllString(strings.Join(elsewhere(requests), "\n"), defectNamespace)))
 	}
 	fmt.Fprintf(&b, "The whole check:\n\n```sh\nconformance run --tier cluster --kubeconfig KUBECONFIG --focus %s\n```\n\n## What was judged\n\n%s", id, r.circumstances())
 	return []byte(b.String()), nil
+}
+
+// elsewhere are requests as another cluster takes them. An object that was read before goes without what its server had set: another one has another identity,
+// and other addresses.
+func elsewhere(requests []string) []string {
+	said := make([]string, len(requests))
+	for i, request := range requests {
+		said[i] = request
+		command, body, found := strings.Cut(request, " <<<'")
+		if !found || !strings.HasSuffix(body, "}'") {
+			continue
+		}
+		var object struct {
+			APIVersion string         `json:"apiVersion"`
+			Kind       string         `json:"kind"`
+			Metadata   map[string]any `json:"metadata"`
+			Spec       map[string]any `json:"spec,omitempty"`
+			Status     map[string]any `json:"status,omitempty"`
+		}
+		if json.Unmarshal([]byte(strings.ReplaceAll(strings.TrimSuffix(body, "'"), `'\''`, "'")), &object) != nil || object.Metadata["managedFields"] == nil {
+			continue
+		}
+		for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields", "namespace"} {
+			delete(object.Metadata, field)
+		}
+		if ip, _ := object.Spec["clusterIP"].(string); ip != "" && !slices.ContainsFunc(said[:i], func(before string) bool { return strings.Contains(before, `"`+ip+`"`) }) {
+			if ips, _ := object.Spec["clusterIPs"].([]any); len(ips) > 0 && ips[0] == ip {
+				delete(object.Spec, "clusterIP")
+				delete(object.Spec, "clusterIPs")
+			}
+		}
+		if text, err := json.Marshal(object); err == nil {
+			said[i] = command + " <<<'" + strings.ReplaceAll(string(text), "'", `'\''`) + "'"
+		}
+	}
+	return said
 }
 
 // accused is the implementation that a requirement is about: the proxy, or the API server.

@@ -43,3 +43,22 @@ func TestADefectIsToldToItsMaintainers(t *testing.T) {
 		t.Error("there is no requirement nonsense")
 	}
 }
+
+func TestARequestGoesToAnotherClusterWithoutWhatItsServerHadSet(t *testing.T) {
+	const read = `kubectl replace -n n -f - <<<'{"kind":"Service","apiVersion":"v1","metadata":{"name":"a","uid":"1-2","resourceVersion":"7","managedFields":[{"manager":"it'\''s"}]},"spec":{"clusterIP":"10.96.1.2","clusterIPs":["10.96.1.2"],"ports":[{"port":80}]}}'`
+	const sent = `kubectl replace -n n -f - <<<'{"metadata":{"name":"a","resourceVersion":"0"},"spec":{"clusterIP":"10.96.1.2"}}'`
+	for _, c := range []struct {
+		what     string
+		requests []string
+		want     string
+	}{
+		{"an object that was read", []string{read}, `kubectl replace -n n -f - <<<'{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}'`},
+		{"an address that the client has named", []string{sent, read}, `kubectl replace -n n -f - <<<'{"apiVersion":"v1","kind":"Service","metadata":{"name":"a"},"spec":{"clusterIP":"10.96.1.2","clusterIPs":["10.96.1.2"],"ports":[{"port":80}]}}'`},
+		{"a body of the check's own", []string{sent}, sent},
+		{"no object", []string{"kubectl get service a"}, "kubectl get service a"},
+	} {
+		if got := elsewhere(c.requests); got[len(got)-1] != c.want {
+			t.Errorf("%s: got %s, want %s", c.what, got[len(got)-1], c.want)
+		}
+	}
+}

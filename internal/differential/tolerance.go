@@ -57,6 +57,12 @@ var Tolerances = []Tolerance{
 		},
 	},
 	{
+		Name: "dry-run-node-port-order", Case: "dry-run-node-port-order", Ends: true, Why: "In a dry run of an update, kube-apiserver may draw a node port that the update names after it, and refuse that one alone.",
+		covers: func(d *Told) bool {
+			return strings.Contains(d.Request.Request, "dryRun=All") && !strings.HasPrefix(d.Request.Request, "POST ") && d.Real != "[]" && (d.What == "causes" && noOtherCause(d.Real) || d.What == "code" && d.Real == "422" && strings.Count(d.Request.Body, `"nodePort"`) > 1)
+		},
+	},
+	{
 		Name: "dry-run-node-port", Ends: true, Why: "A dry run with a node port outside of the range is refused by the reference. kube-apiserver looks at the range only when it allocates.",
 		covers: func(d *Told) bool {
 			return strings.Contains(d.Request.Request, "dryRun=All") && strings.Contains(d.Request.Body, `"nodePort"`) && (d.What == "code" && d.Reference == "422" || d.What == "causes" && noOtherCause(d.Reference))
@@ -110,12 +116,19 @@ var Tolerances = []Tolerance{
 			return d.What == "causes" && strings.Contains(d.Reference+d.Real, "spec.clusterIPs") && (d.Reference == `["spec.clusterIPs"]` || d.Real == `["spec.clusterIPs"]`)
 		},
 	},
+	{
+		Name: "address-beside-none", Why: "An update that makes a Service headless and asks for a second family is refused by both. kube-apiserver has given it an address beside None by then, and tells of that, too.",
+		covers: func(d *Told) bool {
+			return d.What == "causes" && d.Reference == "[]" && strings.Contains(d.Real, `"spec.clusterIPs"`) && strings.Contains(d.Request.Body, `"None"`)
+		},
+	},
 }
 
 // onlyNodePorts reports whether the reference alone names node ports, and a Service of type ExternalName is sent.
 func onlyNodePorts(d *Told) bool {
 	if d.What == "code" {
-		return d.Real != "500" && strings.Contains(d.Request.Body, "ExternalName") && strings.Contains(d.Request.Body, `"nodePort"`)
+		// An apply or a patch may leave the type to the stored Service.
+		return d.Real != "500" && strings.Contains(d.Request.Body, `"nodePort"`) && (strings.Contains(d.Request.Body, "ExternalName") || strings.HasPrefix(d.Request.Request, "PATCH ") && !strings.Contains(d.Request.Body, `"type"`))
 	}
 	return d.Real == "[]" && noOtherCause(d.Reference) // the type may be that of the stored Service
 }

@@ -74,6 +74,19 @@ var _ = ginkgo.Describe("a dry run", func() {
 			}
 		})
 
+	check.It(spec.APIDryRunUpdate, "of an update with node ports that are named, and one that is not, is answered with those", check.NodePorts("30000-30063"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			before := cp.Arrange(ctx, check.Service("dry"))
+			for _, named := range [][2]int32{{30020, 30040}, {30040, 30020}, {30020, 30021}} {
+				changed := before.DeepCopy()
+				nodePortsOf(named[0], 0, named[1])(changed)
+				a := cp.Update(ctx, changed, check.DryRun())
+				Expect(a).To(check.BeAccepted(), "node ports %d and %d are free", named[0], named[1])
+				Expect([2]int32{a.Service.Spec.Ports[0].NodePort, a.Service.Spec.Ports[2].NodePort}).To(Equal(named), "the node ports that are named")
+				dryRunUnchanged(ctx, cp, before, "a dry run")
+			}
+		})
+
 	check.It(spec.APIDryRunUpdate, "of a change of the status changes nothing",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			before := cp.Arrange(ctx, check.Service("dry"))

@@ -100,6 +100,36 @@ var _ = ginkgo.Describe("a node port that the client names", func() {
 		nodePortsAssigned(cp, a.Service)
 	})
 
+	check.It(spec.APINodePortChosen, "is used by an update that leaves another one to the server", check.NodePorts("30000-30063"),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			first, last := cp.NodePorts()
+			cp.Arrange(ctx, check.Service("filler", nodePortsOf(make([]int32, last-first-2)...)))
+			svc := cp.Arrange(ctx, check.Service("grows", nodePortsOf(0)))
+			used := cp.NodePortsInUse(ctx)
+			var free []int32
+			for port := int32(first); port <= int32(last); port++ {
+				if !used[port] {
+					free = append(free, port)
+				}
+			}
+			Expect(free).To(HaveLen(2), "free node ports")
+			// A server that draws one before it takes the one that is named draws that one as often as not, whichever it favors: each is named in turn.
+			for range check.TrialsUntil(0.75) {
+				for i, named := range free {
+					wanted := svc.DeepCopy()
+					wanted.Spec.Ports = append(wanted.Spec.Ports, check.Port("drawn", corev1.ProtocolTCP, 81, 0), check.Port("named", corev1.ProtocolTCP, 82, 0))
+					wanted.Spec.Ports[2].NodePort = named
+					a := cp.Update(ctx, wanted)
+					Expect(a).To(check.BeAccepted(), "node ports %v are free, and %d is named", free, named)
+					Expect([]int32{a.Service.Spec.Ports[1].NodePort, a.Service.Spec.Ports[2].NodePort}).To(Equal([]int32{free[1-i], named}), "the node port that the server chooses, and the one that is named")
+					a.Service.Spec.Ports = a.Service.Spec.Ports[:1]
+					a = cp.Update(ctx, a.Service)
+					Expect(a).To(check.BeAccepted(), "the ports are removed")
+					svc = a.Service
+				}
+			}
+		})
+
 	check.It(spec.APINodePortOutOfRange, "is refused by a create if it is out of range", func(ctx context.Context, cp *check.ControlPlane) {
 		for _, port := range nodePortsOutside(cp) {
 			svc := check.Service(cp.Name("outside"), nodePortOf(port))

@@ -20,7 +20,9 @@ var (
 	NodePortLeaks              = New("node-port-leaks", "node ports that an update drops are not freed", spec.APINodePortCleared, spec.APINodePortChanged)
 	RefusedUpdateKeepsNodePort = New("refused-update-keeps-node-port", "an update that is refused after allocation keeps the node ports that it was given",
 		spec.AllocNodePortRefusedUpdateLeaksNothing, spec.APIUpdateRefusedWhole, spec.APINodePortRefusedWhole)
-	NodePortRefusalLeaks = New("node-port-refusal-leaks", "node ports of a request that is refused are not freed",
+	UpdateDrawsNodePortFirst = New("update-draws-node-port-first", "an update is given the node ports that it leaves to the server before those that it names after them", spec.APINodePortChosen)
+	DryRunNextNodePort       = New("dry-run-next-node-port", "a dry run of an update shows, for a node port that it leaves to the server, the one after those that it names before", spec.APIDryRunUpdate)
+	NodePortRefusalLeaks     = New("node-port-refusal-leaks", "node ports of a request that is refused are not freed",
 		spec.APINodePortRefusedWhole, spec.APIHealthCheckNodePortRefusedWhole, spec.APIUpdateRefusedWhole, spec.AllocNodePortRefusedCreateLeaksNothing, spec.AllocNodePortRefusedUpdateLeaksNothing)
 	NodePortRefusalFrees = New("node-port-refusal-frees", "node ports that an update drops are freed even if it is refused", spec.APINodePortRefusedWhole, spec.APIUpdateRefusedWhole)
 )

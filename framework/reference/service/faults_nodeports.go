@@ -49,6 +49,19 @@ var nodePortFaults = []wrong{
 		})
 		at(b.checks, nodePortsDistinct).Off()
 	}},
+	{fault.UpdateDrawsNodePortFirst, func(b *book) {
+		at(b.portsTaken, namedNodePortsTaken).Wrap(inOrder(false, func(t *Transaction, svc, old *corev1.Service, i int, _ int32) error {
+			return t.rules.nodePortAssigned.Do(t, svc, old, i)
+		}))
+	}},
+	{fault.DryRunNextNodePort, func(b *book) {
+		at(b.portsTaken, namedNodePortsTaken).Wrap(inOrder(true, func(t *Transaction, svc, _ *corev1.Service, i int, highest int32) error {
+			if highest > 0 && t.takePort(int(highest+1)) == nil {
+				svc.Spec.Ports[i].NodePort = highest + 1
+			}
+			return nil
+		}))
+	}},
 	{fault.NodePortFirstOnly, func(b *book) {
 		b.nodePortAssigned.Wrap(func(right nodePortAssigning) nodePortAssigning {
 			return func(t *Transaction, svc, old *corev1.Service, i int) error {
@@ -170,4 +183,31 @@ var healthCheckFaults = []wrong{
 	{fault.HealthCheckNotCleared, func(b *book) { at(b.clears, healthCheckPortCleared).Off() }},
 	{fault.HealthCheckUnneeded, func(b *book) { at(b.checks, healthCheckPortByType).Off() }},
 	{fault.HealthCheckMutable, func(b *book) { at(b.updateChecks, healthCheckPortImmutable).Off() }},
+}
+
+// inOrder is a fault: an update, or a dry run of one, gets its node ports in the order of its ports. draw is for one that it leaves to the server, after the
+// highest one that came before it.
+func inOrder(dryRuns bool, draw func(t *Transaction, svc, old *corev1.Service, i int, highest int32) error) func(right allocating) allocating {
+	return func(right allocating) allocating {
+		return func(t *Transaction, svc, old *corev1.Service) error {
+			if old == nil || dryRuns && !t.dryRun || !t.rules.nodePortsWanted.Do(svc) {
+				return right(t, svc, old)
+			}
+			held, highest := nodePortsHeld(old), int32(0)
+			for i := range svc.Spec.Ports {
+				port := &svc.Spec.Ports[i]
+				if port.NodePort == 0 {
+					if err := draw(t, svc, old, i, highest); err != nil {
+						return err
+					}
+				} else if !slices.Contains(held, int(port.NodePort)) && !t.rules.nodePortShared.Do(svc, i, false) {
+					if err := t.takePort(int(port.NodePort)); err != nil {
+						return t.rules.nodePortRefused.Do(svc, i, err)
+					}
+				}
+				highest = max(highest, port.NodePort)
+			}
+			return nil
+		}
+	}
 }
