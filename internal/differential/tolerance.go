@@ -65,7 +65,8 @@ var Tolerances = []Tolerance{
 	{
 		Name: "dry-run-node-port", Ends: true, Why: "A dry run with a node port outside of the range is refused by the reference. kube-apiserver looks at the range only when it allocates.",
 		covers: func(d *Told) bool {
-			return strings.Contains(d.Request.Request, "dryRun=All") && strings.Contains(d.Request.Body, `"nodePort"`) && (d.What == "code" && d.Reference == "422" || d.What == "causes" && noOtherCause(d.Reference))
+			return strings.Contains(d.Request.Request, "dryRun=All") && strings.Contains(d.Request.Body, `"nodePort"`) && (d.What == "code" && d.Reference == "422" || d.What == "causes" && noOtherCause(d.Reference)) ||
+				strings.Contains(d.Request.Request, "dryRun=All") && strings.Contains(d.Request.Body, `"healthCheckNodePort"`) && d.What == "causes" && d.Reference == "[]"
 		},
 	},
 	{
