@@ -188,6 +188,9 @@ type Probe struct {
 	Path string `json:"path,omitempty"`
 	// Payload is how many bytes of content each shot carries there, and as many back: in a stream, or as one datagram of this size. At most MaxPayload.
 	Payload int `json:"payload,omitempty"`
+	// Reversed sends the packets of each datagram of several (with UDP and Payload) last first, as a network may that reorders them. The answer comes as the network
+	// brings it.
+	Reversed bool `json:"reversed,omitempty"`
 	// Interval is the time from one shot to the next; 0 is as fast as answers come.
 	Interval time.Duration `json:"interval,omitempty"`
 	// Timeout is how long silence may last before the outcome is Dropped; 0 is DefaultProbeTimeout.

@@ -30,6 +30,7 @@ type Case struct {
 	Path       string
 	Interval   time.Duration
 	Payload    int
+	Reversed   bool
 	Rate       int
 	// Aside cases tell nothing about what the check is about: that nodes have followed all changes, for example. Its timeline leaves them out.
 	Aside bool
@@ -37,7 +38,7 @@ type Case struct {
 
 func (c *Case) probe() candidate.Probe {
 	p := candidate.Probe{
-		From: c.From, To: c.To, Protocol: c.Protocol, Count: c.Shots, SourcePort: c.SourcePort, Connection: c.Connection, Path: c.Path, Interval: c.Interval, Payload: c.Payload, Rate: c.Rate,
+		From: c.From, To: c.To, Protocol: c.Protocol, Count: c.Shots, SourcePort: c.SourcePort, Connection: c.Connection, Path: c.Path, Interval: c.Interval, Payload: c.Payload, Reversed: c.Reversed, Rate: c.Rate,
 	}
 	if p.Protocol == "" {
 		p.Protocol = corev1.ProtocolTCP

@@ -13,6 +13,8 @@ import (
 type carriage struct {
 	protocol corev1.Protocol
 	payload  int
+	// reversed says that the last of its packets comes first.
+	reversed bool
 	// served says that a Service redirects it; away, that its backend is on another node than the one that it entered.
 	served, away bool
 	// toNarrow and fromNarrow say that the backend or the client is behind a narrow link.
@@ -30,7 +32,7 @@ var outsideReached = rule.New("outside-backends-reached", func(*sender) bool { r
 func (d *dataPlane) carried(f *flow, p *candidate.Probe) candidate.Outcome {
 	if p.Payload > 0 {
 		c := carriage{
-			protocol: p.Protocol, payload: p.Payload, served: f.decision.Answer == proxy.Forward, away: f.backend.host != f.node, toNarrow: f.backend.Narrow,
+			protocol: p.Protocol, payload: p.Payload, reversed: p.Reversed, served: f.decision.Answer == proxy.Forward, away: f.backend.host != f.node, toNarrow: f.backend.Narrow,
 			fromNarrow: p.From.Gateway != "" && p.From.Address == candidate.NarrowAddress,
 		}
 		if sender := d.pods[p.From.Pod]; sender != nil {

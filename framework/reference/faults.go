@@ -95,6 +95,7 @@ var packetFaults = []wrong{
 	{fault.OutsideBackendsUnserved, func(b *book) { b.outsideReached.Off() }},
 	{fault.OutsideBackendsFromOutside, func(b *book) { b.outsideReached.Replace(func(from *sender) bool { return from.inside }) }},
 	{fault.FragmentsLost, losing(func(c *carriage) bool { return c.protocol == corev1.ProtocolUDP && c.payload > packetRoom })},
+	{fault.FragmentsNeedFirst, losing(func(c *carriage) bool { return c.reversed && c.served })},
 	{fault.FragmentsLostBetweenNodes, losing(func(c *carriage) bool { return c.protocol == corev1.ProtocolUDP && c.payload > packetRoom && c.away })},
 	{fault.StreamsCut, losing(func(c *carriage) bool { return c.protocol == corev1.ProtocolTCP && c.payload > streamRoom })},
 	{fault.TooBigUntoldToClients, losing(func(c *carriage) bool { return c.toNarrow && c.payload > candidate.NarrowMTU })},

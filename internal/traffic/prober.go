@@ -132,6 +132,8 @@ func (p *Prober) shoot(ctx context.Context, in Namespace, probe *candidate.Probe
 		return fmt.Errorf("%d is no source port", probe.SourcePort)
 	case probe.Payload < 0 || probe.Payload > candidate.MaxPayload || probe.Protocol == corev1.ProtocolUDP && probe.Payload > candidate.MaxDatagram || probe.Payload > 0 && probe.Path != "":
 		return fmt.Errorf("no shot carries %d bytes of content by %s", probe.Payload, probe.Protocol)
+	case probe.Reversed && (probe.Protocol != corev1.ProtocolUDP || probe.Payload == 0):
+		return fmt.Errorf("a shot of %d bytes by %s has no packets whose order could be reversed", probe.Payload, probe.Protocol)
 	case probe.Rate < 0 || probe.Rate > candidate.MaxRate || probe.Rate > 0 && (probe.Protocol != corev1.ProtocolUDP || probe.Connection == ""):
 		return fmt.Errorf("no shot has %d datagrams a second beside it by %s, on connection %q", probe.Rate, probe.Protocol, probe.Connection)
 	case probe.Path != "" && (probe.Protocol != corev1.ProtocolTCP || !strings.HasPrefix(probe.Path, "/")):
@@ -386,7 +388,7 @@ func (c *connection) askDatagram(probe *candidate.Probe, o *candidate.Outcome) e
 	c.socket.timeout = probe.Timeout / time.Duration(1+max(0, probe.Repeats))
 	for sent, told := 0, 0; ; sent++ {
 		// A filter on the way out makes EPERM, whether it drops the datagram or answers with an ICMP error, which then comes: wait for it.
-		_, err := c.socket.Write(message)
+		err := c.socket.send(message, probe.Reversed)
 		if err == nil || errors.Is(err, networkError{unix.EPERM}) {
 			err = c.awaitDatagram(probe, request, o)
 		}

@@ -130,6 +130,8 @@ type socket struct {
 	raw     syscall.RawConn
 	ctx     context.Context // of the shot that uses it
 	timeout time.Duration
+	// fragments sends packets that are made here; nil where the kernel makes them.
+	fragments *os.File
 	// repeated is how often SYN was sent again until the connection was established.
 	repeated int
 }
@@ -226,6 +228,9 @@ func dial(ctx context.Context, in Namespace, probe *candidate.Probe, source, to 
 	if s.raw, err = s.file.SyscallConn(); err == nil && probe.Protocol != corev1.ProtocolUDP {
 		err = s.established(ctx)
 	}
+	if err == nil && probe.Reversed {
+		s.fragments, err = openRaw(in, to.Addr())
+	}
 	if err != nil {
 		s.close()
 		return nil, fmt.Errorf("connect to %s: %w", to, err)
@@ -269,7 +274,12 @@ func (s *socket) use(ctx context.Context, timeout time.Duration) func() {
 }
 
 // close resets the connection. It may be called at any time, from anywhere, more than once.
-func (s *socket) close() { s.file.Close() }
+func (s *socket) close() {
+	s.file.Close()
+	if s.fragments != nil {
+		s.fragments.Close()
+	}
+}
 
 // wait repeats try, which does not block, until it returns true: at once, when the socket becomes ready, and once more after the timeout.
 func (s *socket) wait(ready func(func(uintptr) bool) error, try func(fd int) bool) error {

@@ -61,6 +61,18 @@ var _ = ginkgo.Describe("a datagram of several packets", func() {
 		})
 })
 
+var _ = ginkgo.Describe("a datagram whose packets come in another order", func() {
+	check.It(spec.ProxyLargeDatagrams, "arrives whole from outside, through every address", check.Long(),
+		func(ctx context.Context, net *check.Network) {
+			cases := carrying(toBothNodes(ctx, net), corev1.ProtocolUDP, someFragments, manyFragments)
+			cases = slices.DeleteFunc(cases, func(c check.Case) bool { return c.From.Gateway == "" })
+			for i := range cases {
+				cases[i].Reversed = true
+			}
+			net.Expect(ctx, "Services are created", cases...)
+		})
+})
+
 var _ = ginkgo.Describe("a stream of a megabyte", func() {
 	check.It(spec.ProxyLargeStreams, "arrives whole and is answered by one of its size, through every address", check.Long(),
 		func(ctx context.Context, net *check.Network) {

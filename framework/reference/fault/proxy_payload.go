@@ -6,6 +6,8 @@ import "github.com/service-conformance/conformance/framework/spec"
 var (
 	FragmentsLost = New("fragments-lost", "Datagrams that take more than one packet are lost where a Service redirects them.",
 		spec.ProxyLargeDatagrams)
+	FragmentsNeedFirst = New("fragments-need-first", "Packets of a datagram that come before its first one are lost where a Service redirects them.",
+		spec.ProxyLargeDatagrams)
 	FragmentsLostBetweenNodes = New("fragments-lost-between-nodes", "Datagrams that take more than one packet are lost where the backend is on another node.",
 		spec.ProxyLargeDatagrams)
 	StreamsCut = New("streams-cut", "A stream through a Service stands still after 64 KiB.",
