@@ -57,6 +57,12 @@ var Tolerances = []Tolerance{
 		},
 	},
 	{
+		Name: "dry-run-address-in-use", Why: "A dry run with an address in use is refused by the reference. kube-apiserver looks only whether the address lies in the range.",
+		covers: func(d *Told) bool {
+			return strings.Contains(d.Request.Request, "dryRun=All") && strings.Contains(d.Request.Body, `"clusterIP`) && d.What == "code" && d.Reference == "422" && strings.HasPrefix(d.Real, "20")
+		},
+	},
+	{
 		Name: "dry-run-node-port-order", Case: "dry-run-node-port-order", Ends: true, Why: "In a dry run of an update, kube-apiserver may draw a node port that the update names after it, and refuse that one alone.",
 		covers: func(d *Told) bool {
 			return strings.Contains(d.Request.Request, "dryRun=All") && !strings.HasPrefix(d.Request.Request, "POST ") && d.Real != "[]" && (d.What == "causes" && noOtherCause(d.Real) || d.What == "code" && d.Real == "422" && strings.Count(d.Request.Body, `"nodePort"`) > 1)
