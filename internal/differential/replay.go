@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	utilnet "k8s.io/apimachinery/pkg/util/net"
+	"k8s.io/client-go/kubernetes/scheme"
 )
 
 // Server is an API server that cases are replayed against.
@@ -121,8 +123,42 @@ func (s Server) send(ctx context.Context, request, mediaType, accept string, bod
 	for _, h := range headers {
 		a.warnings = append(a.warnings, h.Text)
 	}
+	if strings.HasPrefix(response.Header.Get("Content-Type"), protobufType) {
+		if text, err = jsonOf(text); err != nil {
+			return answered{}, err
+		}
+	}
+	if strings.Contains(path, "watch=true") && a.code == http.StatusOK {
+		a.object, err = eventsOf(text)
+		return a, err
+	}
 	_ = json.Unmarshal(text, &a.object) // some answers are no JSON
 	return a, nil
+}
+
+// eventsOf are the events of a watch that has ended, as one object.
+func eventsOf(text []byte) (any, error) {
+	events := []any{}
+	for stream := json.NewDecoder(bytes.NewReader(text)); ; {
+		var event any
+		switch err := stream.Decode(&event); {
+		case errors.Is(err, io.EOF):
+			return map[string]any{"events": events}, nil
+		case err != nil:
+			return nil, fmt.Errorf("a watch ends within an event: %w", err)
+		}
+		events = append(events, event)
+	}
+}
+
+// jsonOf is an object of protobuf as JSON.
+func jsonOf(text []byte) ([]byte, error) {
+	object, kind, err := scheme.Codecs.UniversalDeserializer().Decode(text, nil, nil)
+	if err != nil {
+		return nil, fmt.Errorf("an answer is no object of protobuf: %w", err)
+	}
+	object.GetObjectKind().SetGroupVersionKind(*kind)
+	return json.Marshal(object)
 }
 
 // compare says what of an answer is not as wanted.

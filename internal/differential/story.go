@@ -80,6 +80,7 @@ const (
 	strategic     = "application/strategic-merge-patch+json"
 	jsonPatch     = "application/json-patch+json"
 	applyPatch    = "application/apply-patch+yaml"
+	protobufType  = "application/vnd.kubernetes.protobuf"
 	tableType     = "application/json;as=Table;v=v1;g=meta.k8s.io"
 	metadataType  = "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"
 	metadatasType = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
@@ -113,7 +114,16 @@ func (t teller) kind() *kind {
 	panic("unreachable: n is below the sum")
 }
 
+// request is one that is answered in JSON or, for some that write, in protobuf. Those that read have further types.
 func (t teller) request() Request {
+	r := t.requestInJSON()
+	if r.Accept == "" && t.once(12) {
+		r.Accept = protobufType
+	}
+	return r
+}
+
+func (t teller) requestInJSON() Request {
 	k := t.kind()
 	name := t.name()
 	query := url.Values{}
@@ -153,7 +163,14 @@ func (t teller) request() Request {
 		}
 		return Request{Request: "DELETE " + withQuery(k.path, query)}
 	case n < 90:
-		return Request{Request: "GET " + path, Accept: one(t, "", "", "", tableType, metadataType)}
+		return Request{Request: "GET " + path, Accept: one(t, "", "", "", tableType, metadataType, protobufType)}
+	case n < 91 && t.once(2):
+		query = url.Values{"watch": {"true"}, "timeoutSeconds": {"1"}, "resourceVersion": {"{since " + name + "}"}}
+		if t.once(3) {
+			query.Set("labelSelector", one(t, "k=v", "k!=v", "!k"))
+		}
+		// The placeholder is filled in as it stands.
+		return Request{Request: "GET " + strings.NewReplacer("%7B", "{", "%7D", "}", "since+", "since ").Replace(withQuery(k.path, query)), Accept: jsonType}
 	}
 	query = url.Values{}
 	for _, parameter := range []struct {
@@ -168,7 +185,7 @@ func (t teller) request() Request {
 			query.Set(parameter.name, one(t, parameter.values...))
 		}
 	}
-	return Request{Request: "GET " + withQuery(k.path, query), Accept: one(t, "", "", "", tableType, metadatasType)}
+	return Request{Request: "GET " + withQuery(k.path, query), Accept: one(t, "", "", "", tableType, metadatasType, protobufType)}
 }
 
 func withQuery(path string, query url.Values) string {

@@ -75,6 +75,34 @@ func TestAnotherStoryIsFoundAndShrunk(t *testing.T) {
 	}
 }
 
+// TestWhatOthersAreToldIsCompared has a server that tells watches less than there was: its answers to all other requests are right.
+func TestWhatOthersAreToldIsCompared(t *testing.T) {
+	story := Story{Steps: []Request{
+		{Request: "POST /api/v1/namespaces/{namespace}/services", Type: jsonType, Body: `{"metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}`},
+		{Request: "DELETE /api/v1/namespaces/{namespace}/services/a"},
+		{Request: "GET /api/v1/namespaces/{namespace}/services?resourceVersion={since b}&timeoutSeconds=1&watch=true", Accept: jsonType},
+		{Request: "GET /api/v1/namespaces/{namespace}/services", Accept: protobufType},
+	}}
+	for _, c := range []struct{ fault, want string }{{"", ""}, {"watch-all-added", "events"}} {
+		var faults []string
+		if c.fault != "" {
+			faults = []string{c.fault}
+		}
+		pair := Pair{Reference: storyServer(t), Real: storyServer(t, faults...)}
+		told, err := pair.Compare(t.Context(), 0, story)
+		if err != nil {
+			t.Fatal(err)
+		}
+		said := ""
+		for _, d := range told {
+			said += d.What + " "
+		}
+		if c.want == "" && said != "" || !strings.Contains(said, c.want) {
+			t.Errorf("with fault %q: %q differs, want %q", c.fault, said, c.want)
+		}
+	}
+}
+
 func TestARunEndsWithItsContext(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

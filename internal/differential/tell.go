@@ -90,6 +90,7 @@ type telling struct {
 	versions  map[string]string
 	uids      map[string]string
 	dynamic   map[string]string // what the server chose, by itself
+	began     string            // the version of the namespace
 }
 
 func begin(ctx context.Context, server Server, slot int) (*telling, error) {
@@ -102,6 +103,7 @@ func begin(ctx context.Context, server Server, slot int) (*telling, error) {
 		return nil, fmt.Errorf("make a namespace: %d %s", made.code, made.text)
 	}
 	t := &telling{server: server, slot: slot, namespace: namespace, versions: map[string]string{}, uids: map[string]string{}, dynamic: map[string]string{}}
+	t.began, _ = at(made.object, "metadata.resourceVersion").(string)
 	texts := []string{"{namespace}", namespace}
 	for i := range staticAddresses {
 		texts = append(texts, fmt.Sprintf("{address %d}", i), t.address(i))
@@ -151,7 +153,8 @@ func (t *telling) end(ctx context.Context) error {
 	return err
 }
 
-var placeholder = regexp.MustCompile(`\{(version|uid) (\w+)\}`)
+// A version or a uid of an object that is not known is none that an object has. What came since such an object came since the story began.
+var placeholder = regexp.MustCompile(`\{(version|uid|since) (\w+)\}`)
 
 // tell sends a request and returns the answer without what may differ.
 func (t *telling) tell(ctx context.Context, r Request) (answered, error) {
@@ -165,7 +168,7 @@ func (t *telling) tell(ctx context.Context, r Request) (answered, error) {
 			if v := known[m[2]]; v != "" {
 				return v
 			}
-			return map[string]string{"version": "999999999", "uid": "22222222-2222-2222-2222-222222222222"}[m[1]]
+			return map[string]string{"version": "999999999", "uid": "22222222-2222-2222-2222-222222222222", "since": t.began}[m[1]]
 		})
 	}
 	a, err := t.server.send(ctx, fill(r.Request), r.Type, r.Accept, []byte(fill(r.Body)))

@@ -4,12 +4,12 @@ package traffic
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/netip"
 	"os"
 	"slices"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -21,21 +21,43 @@ const (
 	fragmentRoom6 = 1448
 )
 
-// openRaw opens a socket in the namespace that sends packets with the headers that it is given.
-func openRaw(in Namespace, like netip.Addr) (*os.File, error) {
+// openRaw opens a socket in the namespace that sends packets with the headers that it is given. It is bound to the address of a connected socket, for routes may
+// go by that.
+func openRaw(in Namespace, connected syscall.RawConn) (*os.File, error) {
+	from, _, err := ends(connected)
+	if err != nil {
+		return nil, err
+	}
 	family := unix.AF_INET
-	if like.Is6() {
+	if from.Addr().Is6() {
 		family = unix.AF_INET6
 	}
 	fd := -1
-	err := in.do(func() (err error) {
+	if err := in.do(func() (err error) {
 		fd, err = unix.Socket(family, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.IPPROTO_RAW)
 		return err
-	})
-	if err != nil {
+	}); err != nil {
 		return nil, fmt.Errorf("make a socket for packets: %w", err)
 	}
+	if err := unix.Bind(fd, sockaddr(netip.AddrPortFrom(from.Addr(), 0))); err != nil {
+		unix.Close(fd)
+		return nil, fmt.Errorf("bind a socket for packets to %s: %w", from.Addr(), err)
+	}
 	return os.NewFile(uintptr(fd), "packets"), nil
+}
+
+// ends are the two ends of a connected socket.
+func ends(connected syscall.RawConn) (own, peer netip.AddrPort, err error) {
+	if controlled := connected.Control(func(fd uintptr) {
+		var a, b unix.Sockaddr
+		if a, err = unix.Getsockname(int(fd)); err == nil {
+			b, err = unix.Getpeername(int(fd))
+		}
+		own, peer = addrPortOf(a), addrPortOf(b)
+	}); controlled != nil {
+		return own, peer, controlled
+	}
+	return own, peer, err
 }
 
 // send sends a datagram. With reversed, its packets are sent last first.
@@ -44,14 +66,9 @@ func (s *socket) send(datagram []byte, reversed bool) error {
 		_, err := s.Write(datagram)
 		return err
 	}
-	var from, to netip.AddrPort
-	var met error
-	if err := s.raw.Control(func(fd uintptr) {
-		own, err := unix.Getsockname(int(fd))
-		peer, err2 := unix.Getpeername(int(fd))
-		from, to, met = addrPortOf(own), addrPortOf(peer), errors.Join(err, err2)
-	}); err != nil || met != nil {
-		return errors.Join(err, met)
+	from, to, err := ends(s.raw)
+	if err != nil {
+		return err
 	}
 	packets := fragmentsOf(from, to, datagram, rand.Uint32())
 	slices.Reverse(packets)
@@ -59,6 +76,7 @@ func (s *socket) send(datagram []byte, reversed bool) error {
 	if err != nil {
 		return err
 	}
+	var met error
 	if err := raw.Control(func(fd uintptr) {
 		for _, p := range packets {
 			if met = unix.Sendto(int(fd), p, 0, sockaddr(netip.AddrPortFrom(to.Addr(), 0))); met != nil {

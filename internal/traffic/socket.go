@@ -229,7 +229,7 @@ func dial(ctx context.Context, in Namespace, probe *candidate.Probe, source, to 
 		err = s.established(ctx)
 	}
 	if err == nil && probe.Reversed {
-		s.fragments, err = openRaw(in, to.Addr())
+		s.fragments, err = openRaw(in, s.raw)
 	}
 	if err != nil {
 		s.close()
