@@ -34,9 +34,13 @@ one makes random Services and EndpointSlices, changes them, and sends traffic fr
 outside. What differs twice is shrunk and printed as commands that show it, with both answers. It is
 written to a file that the same command takes. The last line says how the run goes on.
 
-The first one does not compare watches, protobuf, ServiceCIDRs and IPAddresses. The second one does not
-compare what controllers make of pods, and no DNS. Neither compares the texts of messages, shares of
-traffic, or what a server chooses by itself.
+The first one sends no protobuf, though it reads it, and does not compare ServiceCIDRs and
+IPAddresses. The second one does not compare what controllers make of pods, and no DNS. Neither
+compares the texts of messages, shares of traffic, or what a server chooses by itself.
+
+Of kube-apiserver v1.37.1, 846,142 requests were compared in 50 minutes, beside other work: 17 stories
+a second. They showed 11 classes. Two defects of kube-apiserver are behind them (K8, and
+`+"`api-node-port-chosen`"+`), and what was tolerated before in another form.
 
 Inputs follow from a seed. `+"`make differential`"+` runs all of it, and CI has a turn with one seed.
 
