@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"net/netip"
+	"slices"
 	"testing"
 )
 
@@ -20,8 +21,7 @@ func TestFragmentsAreOneDatagram(t *testing.T) {
 			content := bytes.Repeat([]byte("0123456"), size/7+1)[:size]
 			packets := fragmentsOf(from, to, content, 77)
 			message, last := make([]byte, 8+size), 0
-			for i := len(packets) - 1; i >= 0; i-- {
-				p := packets[i]
+			for _, p := range slices.Backward(packets) {
 				if len(p) > 1500 {
 					t.Fatalf("%d bytes to %s: a packet of %d bytes", size, to, len(p))
 				}
