@@ -3,6 +3,7 @@ package endpoints
 import (
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -112,10 +113,13 @@ var changeFaults = []wrong{
 			turns   []time.Time
 			lost    bool
 		}
+		var mu sync.Mutex // of several API servers
 		pods := map[types.UID]*history{}
 		rule.Find(b.conditions, readyCondition.Name).Wrap(func(right conditioning) conditioning {
 			return func(svc *corev1.Service, pod *corev1.Pod, c *discoveryv1.EndpointConditions) {
 				right(svc, pod, c)
+				mu.Lock()
+				defer mu.Unlock()
 				h := pods[pod.UID]
 				if h == nil {
 					h = &history{ready: *c.Ready}
