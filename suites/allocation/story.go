@@ -105,7 +105,7 @@ func (s *story) tell(ctx context.Context, meanwhile func()) {
 			return
 		}
 		defer turn() // if a client fails, nobody waits for it
-		for ctx.Err() == nil && s.now()-begun < storyTime {
+		for ctx.Err() == nil && s.now()-begun-s.downTime() < storyTime {
 			n := s.requests.Add(1)
 			if n >= storyLength/2 || s.now()-begun > storyTime/2 {
 				turn()
@@ -148,6 +148,17 @@ func (s *story) wasDown(from, to time.Duration) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return slices.ContainsFunc(s.down, func(w window) bool { return w.from <= to && from <= w.to })
+}
+
+// downTime is how long the first server was not there.
+func (s *story) downTime() (sum time.Duration) {
+	now := s.now()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range s.down {
+		sum += min(w.to, now) - w.from
+	}
+	return sum
 }
 
 // add puts an operation into the history.

@@ -97,7 +97,11 @@ func (c *client) act(ctx context.Context) {
 		creates = 94
 	}
 	switch now := c.now(); {
-	case c.calm && c.wasDown(now, now):
+	case c.wasDown(now, now):
+		// Clients only read while a server starts again. kube-apiserver compares all addresses and node ports with its Services then, and ends after a minute where others
+		// create some meanwhile. It may not have seen an IPAddress yet whose Service it has seen: to make it again fails, and is not tried again
+		// (ipallocator/controller/repairip.go, v1.37.1, lines 230-263). Node ports it tries to write four times within half a second
+		// (portallocator/controller/repair.go, lines 99-107).
 		c.requests.Add(-1)
 		c.get(ctx)
 	case dice < 2:

@@ -27,9 +27,6 @@ type plot struct {
 	crowd int
 	// further is whether a further Service range comes and goes.
 	further bool
-	// calm is whether clients only read while a server starts again. kube-apiserver looks at all node ports when it starts. It tries four times within half a second
-	// to write what it found, fails where others have node ports changed meanwhile, and ends after a minute (portallocator/controller/repair.go, v1.37.1, lines 99-107).
-	calm bool
 }
 
 // pool is what one allocator of the server hands out.
@@ -244,7 +241,7 @@ func oneNodePort(cp *check.ControlPlane) *plot {
 	}}
 	inside := &form{weight: 1, set: func([]string, string) string { return `"type":"ClusterIP","ports":[{"port":80}]` }}
 	open.next, inside.next = []*form{inside, open}, []*form{open}
-	return &plot{forms: []*form{open, inside}, pools: []*pool{ports}, without: "without a node port", crowd: 20, calm: true, holds: func(svc *corev1.Service) (held []string) {
+	return &plot{forms: []*form{open, inside}, pools: []*pool{ports}, without: "without a node port", crowd: 20, holds: func(svc *corev1.Service) (held []string) {
 		for _, p := range svc.Spec.Ports {
 			if p.NodePort != 0 {
 				held = append(held, fmt.Sprint(portPrefix, p.NodePort))
