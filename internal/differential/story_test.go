@@ -75,7 +75,7 @@ func TestAnotherStoryIsFoundAndShrunk(t *testing.T) {
 	}
 }
 
-// TestWhatOthersAreToldIsCompared has a server that tells watches less than there was: its answers to all other requests are right.
+// TestWhatOthersAreToldIsCompared has a server that calls every change ADDED: its answers to all other requests are right.
 func TestWhatOthersAreToldIsCompared(t *testing.T) {
 	story := Story{Steps: []Request{
 		{Request: "POST /api/v1/namespaces/{namespace}/services", Type: jsonType, Body: `{"metadata":{"name":"a"},"spec":{"ports":[{"port":80}]}}`},

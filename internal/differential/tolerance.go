@@ -53,26 +53,27 @@ var Tolerances = []Tolerance{
 	{
 		Name: "dry-run-takes-nothing", Ends: true, Why: "In a dry run, kube-apiserver shows a node port or an address that it could not give. The reference shows one that it could.",
 		covers: func(d *Told) bool {
-			return strings.Contains(d.Request.Request, "dryRun=All") && (strings.HasSuffix(d.What, "odePort") || strings.HasPrefix(d.What, "spec.clusterIP"))
+			return inDryRun(d) && (strings.HasSuffix(d.What, "odePort") || strings.HasPrefix(d.What, "spec.clusterIP"))
 		},
 	},
 	{
 		Name: "dry-run-address-in-use", Why: "A dry run with an address in use is refused by the reference. kube-apiserver looks only whether the address lies in the range.",
 		covers: func(d *Told) bool {
-			return strings.Contains(d.Request.Request, "dryRun=All") && strings.Contains(d.Request.Body, `"clusterIP`) && d.What == "code" && d.Reference == "422" && strings.HasPrefix(d.Real, "20")
+			return inDryRun(d) && strings.Contains(d.Request.Body, `"clusterIP`) && d.What == "code" && d.Reference == "422" && strings.HasPrefix(d.Real, "20")
 		},
 	},
 	{
 		Name: "dry-run-node-port-order", Case: "dry-run-node-port-order", Ends: true, Why: "In a dry run of an update, kube-apiserver may draw a node port that the update names after it, and refuse that one alone.",
 		covers: func(d *Told) bool {
-			return strings.Contains(d.Request.Request, "dryRun=All") && !strings.HasPrefix(d.Request.Request, "POST ") && d.Real != "[]" && (d.What == "causes" && noOtherCause(d.Real) || d.What == "code" && d.Real == "422" && strings.Count(d.Request.Body, `"nodePort"`) > 1)
+			return inDryRun(d) && !strings.HasPrefix(d.Request.Request, "POST ") && d.Real != "[]" && (d.What == "causes" && noOtherCause(d.Real) || d.What == "code" && d.Real == "422" && strings.Count(d.Request.Body, `"nodePort"`) > 1)
 		},
 	},
 	{
 		Name: "dry-run-node-port", Ends: true, Why: "A dry run with a node port outside of the range is refused by the reference. kube-apiserver looks at the range only when it allocates.",
 		covers: func(d *Told) bool {
-			return strings.Contains(d.Request.Request, "dryRun=All") && strings.Contains(d.Request.Body, `"nodePort"`) && (d.What == "code" && d.Reference == "422" || d.What == "causes" && noOtherCause(d.Reference)) ||
-				strings.Contains(d.Request.Request, "dryRun=All") && strings.Contains(d.Request.Body, `"healthCheckNodePort"`) && d.What == "causes" && d.Reference == "[]"
+			named := strings.Contains(d.Request.Body, `"nodePort"`) && (d.What == "code" && d.Reference == "422" || d.What == "causes" && noOtherCause(d.Reference))
+			forHealth := strings.Contains(d.Request.Body, `"healthCheckNodePort"`) && d.What == "causes" && d.Reference == "[]"
+			return inDryRun(d) && (named || forHealth)
 		},
 	},
 	{
@@ -130,6 +131,8 @@ var Tolerances = []Tolerance{
 		},
 	},
 }
+
+func inDryRun(d *Told) bool { return strings.Contains(d.Request.Request, "dryRun=All") }
 
 // onlyNodePorts reports whether the reference alone names node ports, and a Service of type ExternalName is sent.
 func onlyNodePorts(d *Told) bool {
