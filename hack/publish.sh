@@ -43,8 +43,8 @@ kube-apiserver/*/etcd)
   certify --tier lab --kubernetes-version "$version" "$@" || code=$?
   ;;
 kind/*/*)
-  # Without those of which tier kind cannot judge every MUST: kube-proxy and its modes, ExternalIPs, EndpointControllers and SCTP.
-  claimed="core, kubernetes-api, DryRun, DualStack, ExternalName, FieldValidation, HeadlessService, HealthCheckNodePort, LoadBalancer, LoadBalancerSourceRanges,
+  # Without those of which tier kind cannot judge every MUST: EndpointControllers, which needs Pods that a test writes, and SCTP, which not every kernel has.
+  claimed="core, kubernetes-api, kube-proxy, kube-proxy-$mode, DryRun, DualStack, ExternalIPs, ExternalName, FieldValidation, HeadlessService, HealthCheckNodePort, LoadBalancer, LoadBalancerSourceRanges,
     NodePort, OpenAPI, ServerSideApply, ServiceCIDR, ServiceDNS, ServiceEnvironment, SessionAffinity, TrafficDistribution, UDP, Warnings"
   claim
   certify --tier kind --proxy-mode "$mode" "$@" || code=$?
