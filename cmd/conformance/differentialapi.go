@@ -12,6 +12,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
+	"github.com/service-conformance/conformance/framework/spec"
 	"github.com/service-conformance/conformance/internal/differential"
 	"github.com/service-conformance/conformance/internal/differential/random"
 	"github.com/service-conformance/conformance/internal/lab"
@@ -29,7 +30,7 @@ func newDifferentialAPI() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "api [FILE...]",
 		Short: "send random requests to the reference and to a lab's kube-apiserver, and show what differs",
-		Long: `api tells random stories to the reference and to a kube-apiserver: requests about Services, EndpointSlices and Endpoints that follow each other in a namespace.
+		Long: `api tells random stories to the reference and to a kube-apiserver: requests about Services, EndpointSlices, Endpoints, ServiceCIDRs and IPAddresses that follow each other.
 It compares codes, reasons, the fields that causes name, warnings and objects. Texts of messages and what a server chooses by itself are not compared.
 
 What differs twice is shrunk: the shortest story that shows it is written to a file, and printed with both answers. Files name stories that are told
@@ -67,13 +68,16 @@ func (f *differentialAPI) run(ctx context.Context, out io.Writer, files []string
 		return harness("%w", err)
 	}
 	defer func() { _ = sound.Close() }() // it is in this process
-	other, err := openLab(ctx, out, lab.Options{Version: f.version, Servers: f.servers})
+	other, err := openLab(ctx, out, lab.Options{Version: f.version, ServiceCIDRController: true, Servers: f.servers})
 	if err != nil {
 		return err
 	}
 	p := &place{Candidate: other}
 	defer p.close()
-	cp, err := other.ControlPlane(ctx, candidate.Request{ServiceCIDRs: differential.Ranges(), Exclusive: true})
+	what := other.Describe()
+	cp, err := other.ControlPlane(ctx, candidate.Request{
+		ServiceCIDRs: differential.Ranges(), Exclusive: true, ServiceCIDRController: what.Has(spec.ServiceCIDRController),
+	})
 	if err != nil {
 		return incomplete(ctx, err)
 	}

@@ -68,6 +68,7 @@ const (
 	AllocServiceCIDRValidation      ID = "alloc-service-cidr-validation"
 	AllocServiceCIDRImmutable       ID = "alloc-service-cidr-immutable"
 	AllocServiceCIDRDeletionWaits   ID = "alloc-service-cidr-deletion-waits"
+	AllocServiceCIDRDryRun          ID = "alloc-service-cidr-dry-run"
 	AllocServiceCIDROverlapUnique   ID = "alloc-service-cidr-overlap-unique"
 	AllocServiceCIDROwnBands        ID = "alloc-service-cidr-own-bands"
 	AllocIPAddressPerClusterIP      ID = "alloc-ip-address-per-cluster-ip"

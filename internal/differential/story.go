@@ -10,13 +10,13 @@ import (
 	"strings"
 )
 
-// Story is requests that follow each other, in a namespace of its own.
+// Story is requests that follow each other, in a namespace of its own. Objects without a namespace have its name in theirs, or are addresses of the story.
 type Story struct {
 	Steps []Request `json:"steps"`
 }
 
-// Request is one of a story. In its texts, {namespace} is the namespace of the story, and {address N} and {port N} are a static address and a node port that no other
-// story names. {version NAME} and {uid NAME} are those of the object of this name that the server has answered last.
+// Request is one of a story. In its texts, {namespace} is the namespace of the story. {address N}, {port N} and {range N} are a static address, a node port and a part
+// of the Service range that no other story names. {version NAME} and {uid NAME} are those of the object of this name that the server has answered last.
 type Request struct {
 	// Request is a method and a path with its query.
 	Request string `json:"request"`
@@ -48,8 +48,8 @@ func ParseStory(data []byte) (Story, error) {
 // stepsPerStory is how many requests a random story has.
 const stepsPerStory = 24
 
-// staticAddresses and staticPorts are how many a story may name.
-const staticAddresses, staticPorts = 6, 4
+// staticAddresses, staticPorts and staticRanges are how many a story may name.
+const staticAddresses, staticPorts, staticRanges = 6, 4, 3
 
 type teller struct{ *rand.Rand }
 
@@ -61,6 +61,9 @@ func RandomStory(r *rand.Rand) (s Story) {
 		s.Steps = append(s.Steps, r)
 		if strings.Contains(r.Body, "Foreground") || strings.Contains(r.Body, "Orphan") {
 			break // a garbage collector goes on, which one side has
+		}
+		if strings.HasPrefix(r.Request, "DELETE ") && strings.Contains(r.Request, "/servicecidrs") {
+			break // the controller of Kubernetes lets a ServiceCIDR go after ten seconds
 		}
 	}
 	return s
@@ -86,19 +89,29 @@ const (
 	metadatasType = "application/json;as=PartialObjectMetadataList;v=v1;g=meta.k8s.io"
 )
 
-// kind is what requests are about. Weight is how often, beside the other kinds.
+// kind is what requests are about.
 type kind struct {
+	// weight is how often, beside the other kinds.
 	weight                 int
 	path, apiVersion, name string
 	status                 bool
-	object                 func(t teller, name string) map[string]any
+	// named makes the name of an object, and object the rest of it.
+	named  func(t teller) string
+	object func(t teller, name string) map[string]any
 }
 
+const cidrsPath, addressesPath = "/apis/networking.k8s.io/v1/servicecidrs", "/apis/networking.k8s.io/v1/ipaddresses"
+
 var kinds = []kind{
-	{4, "/api/v1/namespaces/{namespace}/services", "v1", "Service", true, teller.service},
-	{1, "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices", "discovery.k8s.io/v1", "EndpointSlice", false, teller.slice},
-	{1, "/api/v1/namespaces/{namespace}/endpoints", "v1", "Endpoints", false, teller.endpoints},
+	{8, "/api/v1/namespaces/{namespace}/services", "v1", "Service", true, teller.name, teller.service},
+	{2, "/apis/discovery.k8s.io/v1/namespaces/{namespace}/endpointslices", "discovery.k8s.io/v1", "EndpointSlice", false, teller.name, teller.slice},
+	{2, "/api/v1/namespaces/{namespace}/endpoints", "v1", "Endpoints", false, teller.name, teller.endpoints},
+	{1, cidrsPath, "networking.k8s.io/v1", "ServiceCIDR", false, func(t teller) string { return "{namespace}-" + t.name() }, teller.serviceCIDR},
+	{2, addressesPath, "networking.k8s.io/v1", "IPAddress", false, teller.address, teller.ipAddress},
 }
+
+// shared reports whether other stories see the objects too.
+func (k *kind) shared() bool { return !strings.Contains(k.path, "{namespace}") }
 
 func (t teller) kind() *kind {
 	sum := 0
@@ -125,7 +138,7 @@ func (t teller) request() Request {
 
 func (t teller) requestInJSON() Request {
 	k := t.kind()
-	name := t.name()
+	name := k.named(t)
 	query := url.Values{}
 	if t.once(10) {
 		query.Set("dryRun", one(t, "All", "All", "All", "Some"))
@@ -135,6 +148,9 @@ func (t teller) requestInJSON() Request {
 	}
 	object := k.object(t, name)
 	object["apiVersion"], object["kind"] = k.apiVersion, k.name
+	if k.shared() && !t.once(20) {
+		object["metadata"].(map[string]any)["labels"] = map[string]any{"story": "{namespace}"}
+	}
 	path := k.path + "/" + name
 	switch n := t.IntN(100); {
 	case n < 30:
@@ -161,16 +177,17 @@ func (t teller) requestInJSON() Request {
 		if t.once(4) {
 			query.Set("limit", "1")
 		}
+		t.own(k, query)
 		return Request{Request: "DELETE " + withQuery(k.path, query)}
 	case n < 90:
 		return Request{Request: "GET " + path, Accept: one(t, "", "", "", tableType, metadataType, protobufType)}
-	case n < 91 && t.once(2):
+	case n < 91 && t.once(2) && k.path != cidrsPath: // what the controller adds there are changes of their own
 		query = url.Values{"watch": {"true"}, "timeoutSeconds": {"1"}, "resourceVersion": {"{since " + name + "}"}}
 		if t.once(3) {
 			query.Set("labelSelector", one(t, "k=v", "k!=v", "!k"))
 		}
-		// The placeholder is filled in as it stands.
-		return Request{Request: "GET " + strings.NewReplacer("%7B", "{", "%7D", "}", "since+", "since ").Replace(withQuery(k.path, query)), Accept: jsonType}
+		t.own(k, query)
+		return Request{Request: "GET " + withQuery(k.path, query), Accept: jsonType}
 	}
 	query = url.Values{}
 	for _, parameter := range []struct {
@@ -185,14 +202,28 @@ func (t teller) requestInJSON() Request {
 			query.Set(parameter.name, one(t, parameter.values...))
 		}
 	}
+	t.own(k, query)
 	return Request{Request: "GET " + withQuery(k.path, query), Accept: one(t, "", "", "", tableType, metadatasType, protobufType)}
 }
 
+// own restricts a request about many objects to those of the story.
+func (t teller) own(k *kind, query url.Values) {
+	if !k.shared() {
+		return
+	}
+	selector := "story={namespace}"
+	if own := query.Get("labelSelector"); own != "" {
+		selector += "," + own
+	}
+	query.Set("labelSelector", selector)
+}
+
+// withQuery leaves placeholders as they are.
 func withQuery(path string, query url.Values) string {
 	if len(query) == 0 {
 		return path
 	}
-	return path + "?" + query.Encode()
+	return path + "?" + strings.NewReplacer("%7B", "{", "%7D", "}", "since+", "since ").Replace(query.Encode())
 }
 
 // sent gives a request the object as its body.
@@ -212,14 +243,22 @@ func (t teller) sent(r Request, object map[string]any) Request {
 func (t teller) metadata(object map[string]any, created bool) {
 	m := object["metadata"].(map[string]any)
 	name, _ := m["name"].(string)
+	label := func(key, value string) {
+		labels, _ := m["labels"].(map[string]any)
+		if labels == nil {
+			labels = map[string]any{}
+			m["labels"] = labels
+		}
+		labels[key] = value
+	}
 	if t.once(2) {
-		m["labels"] = map[string]any{one(t, "k", "l"): one(t, "v", "w", "")}
+		label(one(t, "k", "l"), one(t, "v", "w", ""))
 	}
 	if t.once(6) {
 		m["annotations"] = map[string]any{"note": "n"}
 	}
 	if t.once(20) {
-		m["labels"] = map[string]any{"bad key!": "v"}
+		label("bad key!", "v")
 	}
 	if t.once(12) {
 		m["finalizers"] = []any{one(t, "example.com/held", "bad")}
@@ -268,6 +307,8 @@ func (t teller) patch(path string, query url.Values, object map[string]any) Requ
 				map[string]any{"op": "replace", "path": "/spec/ports/0/port", "value": one[any](t, 81, 0, "x")},
 				map[string]any{"op": "add", "path": "/spec/externalIPs", "value": []any{"192.0.2.9"}},
 				map[string]any{"op": "remove", "path": "/spec/none"},
+				map[string]any{"op": "add", "path": "/spec/cidrs/-", "value": "{range 2}"},
+				map[string]any{"op": "replace", "path": "/spec/parentRef/name", "value": "b"},
 			))
 		}
 		data, _ := json.Marshal(ops) // of plain values
@@ -507,6 +548,39 @@ func (t teller) endpoints(name string) map[string]any {
 		object["subsets"] = subsets
 	}
 	return object
+}
+
+// serviceCIDR is a ServiceCIDR whose ranges are parts of the one that the servers have. So no address depends on it alone, and no other story feels it.
+func (t teller) serviceCIDR(name string) map[string]any {
+	spec := map[string]any{}
+	if !t.once(30) {
+		spec["cidrs"] = one(t,
+			[]any{"{range 0}"}, []any{"{range 0}"}, []any{"{range 0}"}, []any{"{range 0}", "{range 2}"}, []any{"{range 0}", "{range 2}"}, []any{"{range 2}"},
+			[]any{"{range 2}", "{range 0}"}, []any{"{range 0}", "{range 1}"}, []any{"{range 1}"}, []any{}, []any{"banana"}, []any{"10.96.8.1/28"}, []any{"010.96.8.0/28"},
+			[]any{"FD00:10:96::/120"}, []any{"{range 0}", "{range 2}", "{range 1}"}, []any{"{range 0}", "banana"}, []any{"::ffff:10.96.8.0/124"}, []any{""})
+	}
+	return map[string]any{"metadata": map[string]any{"name": name}, "spec": spec}
+}
+
+// ipAddress is an IPAddress of somebody's.
+func (t teller) ipAddress(name string) map[string]any {
+	if t.once(25) {
+		name = one(t, "banana", "010.96.0.16", "FD00:10:96::5", "10.96.0.16/32", "192.0.2.200", "fd00:10:96:0::5")
+	}
+	parent := map[string]any{"resource": one(t, "services", "services", "things"), "name": one(t, "a", "a", "b", "Any Name", "a/b"), "namespace": "{namespace}"}
+	for _, field := range []string{"resource", "name", "namespace"} {
+		if t.once(15) {
+			delete(parent, field)
+		}
+	}
+	if t.once(4) {
+		parent["group"] = one(t, "example.com", "", "Bad Group")
+	}
+	spec := map[string]any{"parentRef": parent}
+	if t.once(20) {
+		delete(spec, "parentRef")
+	}
+	return map[string]any{"metadata": map[string]any{"name": name}, "spec": spec}
 }
 
 // clone is a copy with its own steps.

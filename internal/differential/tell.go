@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"net/http"
@@ -15,6 +16,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/util/wait"
 )
 
 // Told is where two servers differ in a story.
@@ -51,7 +54,7 @@ func (d Told) Class() string {
 }
 
 var (
-	objectName = regexp.MustCompile(`/[abc](/|$)`)
+	objectName = regexp.MustCompile(`/(?:[abc]|\{namespace\}-[abc]|\{address \d\})(/|$)`)
 	index      = regexp.MustCompile(`\.\d+`)
 	entry      = regexp.MustCompile(`\[\d+\]`)
 )
@@ -91,6 +94,7 @@ type telling struct {
 	uids      map[string]string
 	dynamic   map[string]string // what the server chose, by itself
 	began     string            // the version of the namespace
+	shared    bool              // objects without a namespace were asked for
 }
 
 func begin(ctx context.Context, server Server, slot int) (*telling, error) {
@@ -112,12 +116,20 @@ func begin(ctx context.Context, server Server, slot int) (*telling, error) {
 		number := strconv.Itoa(t.port(i))
 		texts = append(texts, fmt.Sprintf(`"{port %d}"`, i), number, fmt.Sprintf(`{port %d}`, i), number)
 	}
+	for i := range staticRanges {
+		texts = append(texts, fmt.Sprintf("{range %d}", i), t.part(i))
+	}
 	t.here = strings.NewReplacer(texts...)
 	return t, nil
 }
 
 func (t *telling) address(i int) string {
 	return fmt.Sprintf("10.96.0.%d", firstAddress+t.slot*staticAddresses+i)
+}
+
+// part is a part of the Service range that no other slot has.
+func (t *telling) part(i int) string {
+	return []string{fmt.Sprintf("10.96.8.%d/28", t.slot*16), fmt.Sprintf("10.96.9.%d/29", t.slot*16), fmt.Sprintf("fd00:10:96::%x/120", 0x8000+t.slot*0x100)}[i]
 }
 
 func (t *telling) port(i int) int { return firstPort + t.slot*staticPorts + i }
@@ -127,6 +139,9 @@ func (t *telling) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	for _, k := range kinds {
+		if k.shared() && !t.shared {
+			continue
+		}
 		path := strings.ReplaceAll(k.path, "{namespace}", t.namespace)
 		for range 3 { // finalizers hold some
 			list, err := t.server.send(ctx, "GET "+path, "", "", nil)
@@ -134,11 +149,20 @@ func (t *telling) end(ctx context.Context) error {
 				return err
 			}
 			items, _ := at(list.object, "items").([]any)
+			items = slices.DeleteFunc(items, func(item any) bool { return k.shared() && !t.owns(item) })
 			if len(items) == 0 {
 				break
 			}
 			for _, item := range items {
 				name, _ := at(item, "metadata.name").(string)
+				if k.path == cidrsPath { // its finalizer is the controller's
+					if at(item, "metadata.deletionTimestamp") == nil {
+						if _, err := t.server.send(ctx, "DELETE "+path+"/"+name, "", "", nil); err != nil {
+							return err
+						}
+					}
+					continue
+				}
 				_, err := t.server.send(ctx, "PATCH "+path+"/"+name, mergePatch, "", []byte(`{"metadata":{"finalizers":null}}`))
 				if err == nil || unanswered(err) {
 					_, err = t.server.send(ctx, "DELETE "+path+"/"+name, "", "", nil)
@@ -153,8 +177,57 @@ func (t *telling) end(ctx context.Context) error {
 	return err
 }
 
+// owns reports whether an object without a namespace is one of the story.
+func (t *telling) owns(object any) bool {
+	name, _ := at(object, "metadata.name").(string)
+	for i := range staticAddresses {
+		if name == t.address(i) {
+			return true
+		}
+	}
+	return strings.HasPrefix(name, t.namespace+"-")
+}
+
+// settled waits until the controller of ServiceCIDRs has seen those of the story, and learns their versions.
+func (t *telling) settled(ctx context.Context) error {
+	err := wait.PollUntilContextTimeout(ctx, 5*time.Millisecond, 30*time.Second, true, func(ctx context.Context) (bool, error) {
+		list, err := t.server.send(ctx, "GET "+cidrsPath, "", "", nil)
+		if err != nil {
+			return false, err
+		}
+		items, _ := at(list.object, "items").([]any)
+		for _, item := range items {
+			if name, ok := at(item, "metadata.name").(string); ok && t.versions[name] != "" {
+				t.versions[name], _ = at(item, "metadata.resourceVersion").(string)
+			}
+		}
+		return !slices.ContainsFunc(items, func(item any) bool {
+			conditions, _ := at(item, "status.conditions").([]any)
+			finalizers, _ := at(item, "metadata.finalizers").([]any)
+			return t.owns(item) && at(item, "metadata.deletionTimestamp") == nil && (len(conditions) == 0 || !slices.Contains(finalizers, cidrFinalizer))
+		}), nil
+	})
+	if wait.Interrupted(err) && ctx.Err() == nil {
+		return errors.New("the controller of ServiceCIDRs has not followed for 30 s")
+	}
+	return err
+}
+
+// cidrFinalizer is what the controller of ServiceCIDRs adds to them, with their conditions: the reference at once, Kubernetes a little later.
+const cidrFinalizer = "networking.k8s.io/service-cidr-finalizer"
+
+// givesAddressUp reports whether a request deletes the IPAddress of a Service. It comes back, on Kubernetes after a while.
+func (t *telling) givesAddressUp(ctx context.Context, r Request) (bool, error) {
+	method, path, _ := strings.Cut(r.Request, " ")
+	if method != http.MethodDelete || !strings.HasPrefix(path, addressesPath+"/") {
+		return false, nil
+	}
+	a, err := t.server.send(ctx, "GET "+t.here.Replace(path), "", "", nil)
+	return at(a.object, "metadata.labels") != nil && strings.Contains(shown(at(a.object, "metadata.labels")), "ipallocator.k8s.io"), err
+}
+
 // A version or a uid of an object that is not known is none that an object has. What came since such an object came since the story began.
-var placeholder = regexp.MustCompile(`\{(version|uid|since) (\w+)\}`)
+var placeholder = regexp.MustCompile(`\{(version|uid|since) ([\w.:-]+)\}`)
 
 // tell sends a request and returns the answer without what may differ.
 func (t *telling) tell(ctx context.Context, r Request) (answered, error) {
@@ -178,6 +251,9 @@ func (t *telling) tell(ctx context.Context, r Request) (answered, error) {
 	if err != nil {
 		return a, err
 	}
+	method, path, _ := strings.Cut(r.Request, " ")
+	t.shared = t.shared || !strings.Contains(path, "{namespace}/")
+	written := method != http.MethodGet && strings.HasPrefix(path, cidrsPath)
 	if name, ok := at(a.object, "metadata.name").(string); ok && a.code < http.StatusBadRequest {
 		if v, ok := at(a.object, "metadata.resourceVersion").(string); ok && v != "" {
 			t.versions[name] = v
@@ -186,8 +262,16 @@ func (t *telling) tell(ctx context.Context, r Request) (answered, error) {
 			t.uids[name] = v
 		}
 	}
+	if written && a.code < http.StatusBadRequest {
+		if err := t.settled(ctx); err != nil {
+			return a, err
+		}
+	}
 	if a.code < http.StatusBadRequest { // of a refusal, no text is compared
 		a.object = t.normal(a.object)
+		if written {
+			withoutController(a.object)
+		}
 	}
 	for i := range a.warnings {
 		a.warnings[i] = t.plain(a.warnings[i])
@@ -210,6 +294,9 @@ func (t *telling) normal(value any) any {
 		}
 		if _, is := v["deletionTimestamp"]; is {
 			v["deletionTimestamp"] = "set"
+		}
+		if v["type"] == "Ready" && v["lastTransitionTime"] != nil { // of a ServiceCIDR: nobody sends such a condition
+			v["lastTransitionTime"] = "set"
 		}
 		if _, is := v["columnDefinitions"]; is { // texts of a Table
 			for _, c := range v["columnDefinitions"].([]any) {
@@ -238,12 +325,29 @@ var (
 	age       = regexp.MustCompile(`^\d+(ms|s|m)$|^<unknown>$|^<invalid>$`)
 )
 
+// withoutController drops what the controller adds to a ServiceCIDR after the answer to a write, or before.
+func withoutController(object any) {
+	o, _ := object.(map[string]any)
+	delete(o, "status")
+	metadata, _ := o["metadata"].(map[string]any)
+	if finalizers, ok := metadata["finalizers"].([]any); ok {
+		if finalizers = slices.DeleteFunc(finalizers, func(f any) bool { return f == cidrFinalizer }); len(finalizers) == 0 {
+			delete(metadata, "finalizers")
+		} else {
+			metadata["finalizers"] = finalizers
+		}
+	}
+}
+
 // plain is a text without the namespace, and with what the server has chosen by the order in which it came.
 func (t *telling) plain(text string) string {
 	if age.MatchString(text) {
 		return "AGE"
 	}
 	text = strings.ReplaceAll(text, t.namespace, "{namespace}")
+	for i := range staticRanges {
+		text = strings.ReplaceAll(text, t.part(i), fmt.Sprintf("{range %d}", i))
+	}
 	return addresses.ReplaceAllStringFunc(text, func(found string) string {
 		for i := range staticAddresses {
 			if found == t.address(i) {
@@ -287,6 +391,10 @@ func (p *Pair) Compare(ctx context.Context, slot int, s Story) (found []Told, er
 	}()
 	for i, r := range s.Steps {
 		p.Requests.Add(1)
+		last, err := reference.givesAddressUp(ctx, r)
+		if err != nil {
+			return found, fmt.Errorf("request %d to the reference: %w", i+1, err)
+		}
 		want, err := reference.tell(ctx, r)
 		if err != nil {
 			return found, fmt.Errorf("request %d to the reference: %w", i+1, err)
@@ -307,7 +415,7 @@ func (p *Pair) Compare(ctx context.Context, slot int, s Story) (found []Told, er
 			}
 			found = append(found, d)
 		}
-		if ends {
+		if ends || last {
 			return found, nil
 		}
 	}

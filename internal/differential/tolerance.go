@@ -63,6 +63,18 @@ var Tolerances = []Tolerance{
 		},
 	},
 	{
+		Name: "dry-run-of-several-ranges", Why: "A dry run of a Service is refused by kube-apiserver now and then while there are several ServiceCIDRs: it asks any one of them.",
+		covers: func(d *Told) bool {
+			return inDryRun(d) && strings.Contains(d.Request.Request, "/services") && d.What == "code" && strings.HasPrefix(d.Reference, "20") && d.Real == "422"
+		},
+	},
+	{
+		Name: "columns-of-ip-addresses", Case: "ipaddress-table", Why: "A Table of IPAddresses has a column for the age on the reference. kube-apiserver has that cell in rows, and no column.",
+		covers: func(d *Told) bool {
+			return strings.Contains(d.Request.Request, addressesPath) && d.What == "columnDefinitions"
+		},
+	},
+	{
 		Name: "dry-run-node-port-order", Case: "dry-run-node-port-order", Ends: true, Why: "In a dry run of an update, kube-apiserver may draw a node port that the update names after it, and refuse that one alone.",
 		covers: func(d *Told) bool {
 			return inDryRun(d) && !strings.HasPrefix(d.Request.Request, "POST ") && d.Real != "[]" && (d.What == "causes" && noOtherCause(d.Real) || d.What == "code" && d.Real == "422" && strings.Count(d.Request.Body, `"nodePort"`) > 1)

@@ -39,6 +39,8 @@ type Options struct {
 	DataPlane bool
 	// Proxy is what the nodes run.
 	Proxy dataplane.ProxyOptions
+	// ServiceCIDRController asks for the program of this controller in a lab without nodes; one with nodes has it.
+	ServiceCIDRController bool
 	// Servers replace etcd and kube-apiserver.
 	Servers programs.ServerOptions
 	// Surroundings is the name of network.Surroundings: what the network around the nodes does with addresses that nobody has; empty is the default.
@@ -54,8 +56,10 @@ func (o *Options) Components() []programs.Component {
 	c := slices.DeleteFunc(slices.Clone(programs.ControlPlaneComponents), func(c programs.Component) bool {
 		return c == programs.Etcd && o.Servers.EtcdCommand != "" || c == programs.APIServer && o.Servers.APIServerCommand != ""
 	})
-	if o.DataPlane {
+	if o.DataPlane || o.ServiceCIDRController {
 		c = append(c, programs.ControllerManager)
+	}
+	if o.DataPlane {
 		if o.BinDir == "" { // a folder of the user's need not have them: there is then no cluster DNS, and nobody makes load balancers
 			c = append(c, programs.CoreDNS, programs.ServiceController)
 		}

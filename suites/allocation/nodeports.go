@@ -25,9 +25,7 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 		check.Also(spec.AllocNodePortLowerBandAfterUpper, spec.AllocNodePortBandOffset, spec.AllocNodePortExhaustedRefused),
 		func(ctx context.Context, cp *check.ControlPlane) {
 			upper := nodePorts(cp.Arrange(ctx, check.Service("upper", manyPorts(48))))
-			check.Deciding(func() {
-				Expect(slices.Sorted(slices.Values(upper))).To(Equal(portsFrom(30016, 48)), "the first 48 node ports that were handed out")
-			}, spec.AllocNodePortUpperBandFirst, spec.AllocNodePortBandOffset)
+			check.Deciding(func() { wholeUpperBand(ctx, cp, upper, portsFrom(30016, 48)) }, spec.AllocNodePortUpperBandFirst, spec.AllocNodePortBandOffset)
 			check.Deciding(func() {
 				a := cp.Create(ctx, check.Service("lower", manyPorts(16)))
 				Expect(a).To(check.BeAccepted())
@@ -58,8 +56,7 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 			for range size / perService {
 				ports = append(ports, nodePorts(cp.Arrange(ctx, check.Service(cp.Name("upper"), manyPorts(perService))))...)
 			}
-			slices.Sort(ports)
-			Expect(ports).To(Equal(portsFrom(30086, size)), "the first %d node ports that were handed out", size)
+			wholeUpperBand(ctx, cp, ports, portsFrom(30086, size))
 		})
 
 	check.It(spec.AllocNodePortBandOffset, "has no bands in a range of 16 ports, and hands out all of them", check.NodePorts("30000-30015"), check.Slow(),
@@ -143,6 +140,24 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 			}
 		})
 })
+
+// wholeUpperBand demands that the ports that were handed out are the upper band. One of another band is in order if none of the upper band is free any more: a request that
+// failed before may have left some taken, which is a matter of other requirements.
+func wholeUpperBand(ctx context.Context, cp *check.ControlPlane, ports, upper []int) {
+	ginkgo.GinkgoHelper()
+	other := slices.DeleteFunc(slices.Sorted(slices.Values(ports)), func(port int) bool { return slices.Contains(upper, port) })
+	if len(other) == 0 {
+		Expect(slices.Compact(slices.Sorted(slices.Values(ports)))).To(HaveLen(len(ports)), "different node ports")
+		return
+	}
+	var free []int
+	for _, port := range upper {
+		if !slices.Contains(ports, port) && cp.Create(ctx, check.Service(cp.Name("named"), check.Unserved(), onNodePort(port))).Accepted() {
+			free = append(free, port)
+		}
+	}
+	Expect(free).To(BeEmpty(), "node ports of the upper band that were free when %v were handed out", other)
+}
 
 // manyPorts makes the Service one of type NodePort with n ports, none of which names its node port.
 func manyPorts(n int) check.ServiceOption {

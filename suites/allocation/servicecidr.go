@@ -204,12 +204,7 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			name := cp.AddServiceCIDR(ctx, "10.97.0.0/28")
 			createOnceAdded(ctx, cp, check.Service("holder"))
 			cidrs := cp.Client().NetworkingV1().ServiceCIDRs()
-			// What is to hold the ServiceCIDR must have seen it.
-			check.Converge(ctx, "readiness of the ServiceCIDR", reuse, func(g Gomega) {
-				cidr, err := cidrs.Get(ctx, name, metav1.GetOptions{})
-				g.Expect(check.Responded(err)).NotTo(HaveOccurred())
-				g.Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready is true in %v", cidr.Status.Conditions)
-			})
+			readyServiceCIDR(ctx, cp, name)
 			Expect(check.Responded(cidrs.Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
 			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
 				a := cp.Create(ctx, check.Service(cp.Name("late")))
@@ -225,6 +220,41 @@ var _ = ginkgo.Describe("ServiceCIDR", func() {
 			check.Converge(ctx, "end of the ServiceCIDR", cidrEnds, func(g Gomega) {
 				g.Expect(cp.Do(ctx, "GET", check.ServiceCIDRs+"/"+name, "", nil).Code).To(Equal(404))
 			})
+		})
+
+	check.It(spec.AllocServiceCIDRDryRun, "accepts an address of either range, and none", check.Exclusive(), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			cp.AddServiceCIDR(ctx, "10.97.0.0/28")
+			createOnceAdded(ctx, cp, check.Service("added", check.WithClusterIP("10.97.0.7")))
+			first := freeAddress(ctx, cp)
+			for range dryRuns {
+				for _, ip := range []string{first, "10.97.0.8", ""} {
+					Expect(cp.Create(ctx, check.Service("tried", check.WithClusterIP(ip)), check.DryRun())).To(check.BeAccepted(), "a dry run with cluster IP %q", ip)
+				}
+			}
+			for _, ip := range []string{first, "10.97.0.8"} {
+				Expect(cp.Create(ctx, check.Service(cp.Name("made"), check.WithClusterIP(ip)))).To(check.BeAccepted())
+			}
+		})
+
+	check.It(spec.AllocServiceCIDRDryRun, "accepts a Service without an address while another ServiceCIDR is being deleted", check.Exclusive(),
+		check.Needs(spec.ManageServiceCIDRs, spec.ServiceCIDRController), check.OnServiceCIDR(small),
+		func(ctx context.Context, cp *check.ControlPlane) {
+			name := cp.AddServiceCIDR(ctx, "10.97.0.0/28")
+			createOnceAdded(ctx, cp, check.Service("holder", check.WithClusterIP("10.97.0.7")))
+			readyServiceCIDR(ctx, cp, name)
+			Expect(check.Responded(cp.Client().NetworkingV1().ServiceCIDRs().Delete(ctx, name, metav1.DeleteOptions{}))).To(Succeed())
+			check.Converge(ctx, "end of allocation from the range", reuse, func(g Gomega) {
+				a := cp.Create(ctx, check.Service(cp.Name("late"), check.WithClusterIP("10.97.0.8")))
+				if a.Accepted() {
+					g.Expect(cp.Delete(ctx, a.Service.Name)).To(check.BeAccepted())
+				}
+				g.Expect(a).To(check.BeRefused())
+			})
+			for range dryRuns {
+				Expect(cp.Create(ctx, check.Service("tried"), check.DryRun())).To(check.BeAccepted(), "a dry run without a cluster IP")
+			}
+			Expect(cp.Create(ctx, check.Service("made"))).To(check.BeAccepted())
 		})
 
 	check.It(spec.AllocOutOfRangeKept, "keeps the addresses of its Services from others when it is removed by force and comes back", check.Exclusive(), check.OnServiceCIDR(small),
@@ -295,6 +325,19 @@ func removeDefault(ctx context.Context, cidrs apiclient.WithStatus[*networkingv1
 	Expect(check.Responded(cidrs.Delete(ctx, "kubernetes", metav1.DeleteOptions{}))).To(Succeed())
 	_, err := cidrs.Patch(ctx, "kubernetes", types.MergePatchType, []byte(`{"metadata":{"finalizers":null}}`), metav1.PatchOptions{})
 	Expect(check.Responded(err)).To(Or(Not(HaveOccurred()), Satisfy(apierrors.IsNotFound)))
+}
+
+// dryRuns are as many as it takes to see, but for one run of 1e9, a server that asks any one of two ranges: each of them notices with one half.
+const dryRuns = 30
+
+// readyServiceCIDR waits until what is to hold a ServiceCIDR has seen it.
+func readyServiceCIDR(ctx context.Context, cp *check.ControlPlane, name string) {
+	ginkgo.GinkgoHelper()
+	check.Converge(ctx, "readiness of the ServiceCIDR", reuse, func(g Gomega) {
+		cidr, err := cp.Client().NetworkingV1().ServiceCIDRs().Get(ctx, name, metav1.GetOptions{})
+		g.Expect(check.Responded(err)).NotTo(HaveOccurred())
+		g.Expect(meta.IsStatusConditionTrue(cidr.Status.Conditions, networkingv1.ServiceCIDRConditionReady)).To(BeTrue(), "the condition Ready is true in %v", cidr.Status.Conditions)
+	})
 }
 
 // createOnceAdded creates a Service as soon as a range that was added is in use.

@@ -36,9 +36,7 @@ func (serviceCIDRStrategy) create(s *Server, obj object, dryRun bool) (transacti
 	if err := refusal(serviceCIDRs, cidr.Name, append(errs, invalid...)); err != nil {
 		return nil, err
 	}
-	if !slices.Contains(cidr.Finalizers, serviceCIDRFinalizer) {
-		cidr.Finalizers = append(cidr.Finalizers, serviceCIDRFinalizer)
-	}
+	holdServiceCIDR(cidr)
 	setReady(cidr, metav1.ConditionTrue, "", "Kubernetes Service CIDR is ready")
 	return &rangeTransaction{server: s, cidr: cidr, prefixes: prefixes}, nil
 }
@@ -51,6 +49,9 @@ func (serviceCIDRStrategy) update(s *Server, obj, old object, subresource string
 		return noTransaction{}, refusal(serviceCIDRs, cidr.Name, errs)
 	}
 	cidr.Status = was.Status
+	if cidr.DeletionTimestamp == nil {
+		holdServiceCIDR(cidr) // the controller adds what somebody took away
+	}
 	prefixes, invalid := s.cluster.cidrsKept.Do(cidr.Spec.CIDRs, was.Spec.CIDRs)
 	if err := refusal(serviceCIDRs, cidr.Name, append(errs, invalid...)); err != nil {
 		return nil, err
@@ -59,6 +60,12 @@ func (serviceCIDRStrategy) update(s *Server, obj, old object, subresource string
 		return noTransaction{}, nil
 	}
 	return &rangeTransaction{server: s, cidr: cidr, prefixes: prefixes}, nil
+}
+
+func holdServiceCIDR(cidr *networkingv1.ServiceCIDR) {
+	if !slices.Contains(cidr.Finalizers, serviceCIDRFinalizer) {
+		cidr.Finalizers = append(cidr.Finalizers, serviceCIDRFinalizer)
+	}
 }
 
 func (serviceCIDRStrategy) deleted(s *Server, obj object) {

@@ -19,6 +19,9 @@ var (
 	ServiceCIDROnePool      = New("service-cidr-one-pool", "only the default ServiceCIDR is divided into bands", spec.AllocServiceCIDROwnBands)
 	ServiceCIDRIPv6Poison   = New("service-cidr-ipv6-poison", "an IPv6 range that is too large ends allocation from all IPv6 ranges", spec.AllocRangeIPv6Shorter)
 
+	DryRunOneRange     = New("dry-run-one-range", "a dry run knows the addresses of one ServiceCIDR alone", spec.AllocServiceCIDRDryRun)
+	DryRunLeavingRange = New("dry-run-leaving-range", "a dry run is refused while a ServiceCIDR is being deleted", spec.AllocServiceCIDRDryRun)
+
 	IPAddressUnlabeled   = New("ip-address-unlabeled", "the IPAddress of a Service has no labels", spec.AllocIPAddressPerClusterIP)
 	IPAddressIgnored     = New("ip-address-ignored", "an IPAddress that somebody makes reserves nothing", spec.AllocIPAddressReserves)
 	IPAddressTakenOver   = New("ip-address-taken-over", "an IPAddress that somebody makes replaces that of a Service", spec.AllocIPAddressDuplicateRefused)

@@ -84,6 +84,34 @@ var allocationFaults = []wrong{
 	{fault.StaticOutOfRange, onAddressError(func(_ *Transaction, _ netip.Addr, err error) error { return unlessIt(!isInUse(err), err) })},
 	{fault.DryRunOutOfRange, onAddressError(func(t *Transaction, _ netip.Addr, err error) error { return unlessIt(t.dryRun && !isInUse(err), err) })},
 
+	{fault.DryRunOneRange, func(b *book) {
+		b.chosenAddressTaken.Wrap(func(right addressTaking) addressTaking {
+			return func(t *Transaction, ip netip.Addr) error {
+				if ranges := t.rules.ips.ranges; t.dryRun && len(ranges) > 0 && !ranges[len(ranges)-1].Prefix().Contains(ip) {
+					return t.rules.ips.inNoRange()
+				}
+				return right(t, ip)
+			}
+		})
+	}},
+	{fault.DryRunLeavingRange, func(b *book) {
+		leaving := map[*addresses]bool{}
+		b.removedRangeGivesNothing.Wrap(func(right rangeRemoving) rangeRemoving {
+			return func(a *addresses, name string) {
+				leaving[a] = true
+				right(a, name)
+			}
+		})
+		b.freeAddressTaken.Wrap(func(right freeAddressTaking) freeAddressTaking {
+			return func(t *Transaction, family corev1.IPFamily) (netip.Addr, error) {
+				if t.dryRun && leaving[&t.rules.ips] {
+					return netip.Addr{}, allocator.ErrFull
+				}
+				return right(t, family)
+			}
+		})
+	}},
+
 	// A chosen node port that is not to be had.
 	{fault.PortRangeDuplicate, onPortError(func(_ *Transaction, err error) bool { return isInUse(err) })},
 	{fault.DryRunNodePortTaken, onPortError(func(t *Transaction, err error) bool { return t.dryRun && isInUse(err) })},

@@ -118,7 +118,8 @@ var (
 		}
 		t.rules.takenAddressHeld.Do(t, ip)
 		return nil
-	}, spec.AllocDuplicateRefused, spec.AllocStaticOutOfRange, spec.AllocUnique, spec.AllocHistoryExplained, spec.AllocDryRunDuplicateRefused, spec.AllocDryRunOutOfRangeRefused)
+	}, spec.AllocDuplicateRefused, spec.AllocStaticOutOfRange, spec.AllocUnique, spec.AllocHistoryExplained, spec.AllocDryRunDuplicateRefused, spec.AllocDryRunOutOfRangeRefused,
+		spec.AllocServiceCIDRDryRun)
 
 	freeAddressTaken = rule.New("free-address-taken", func(t *Transaction, family corev1.IPFamily) (netip.Addr, error) {
 		ip, err := t.rules.ips.allocateNext(family)
@@ -127,7 +128,7 @@ var (
 		}
 		t.rules.takenAddressHeld.Do(t, ip)
 		return ip, nil
-	}, spec.AllocDynamicAssigned, spec.AllocDynamicFree, spec.AllocExhaustedRefused, spec.AllocHistoryExplained)
+	}, spec.AllocDynamicAssigned, spec.AllocDynamicFree, spec.AllocExhaustedRefused, spec.AllocHistoryExplained, spec.AllocServiceCIDRDryRun)
 
 	// Others are told of the address, unless the request is a dry run.
 	takenAddressHeld = rule.New("taken-address-held", func(t *Transaction, ip netip.Addr) {
