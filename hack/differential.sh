@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares the reference with real components: the cases of fixtures/differential, then random requests, then random traffic in each mode of kube-proxy.
+# Compares the reference with real components: the cases of fixtures/differential, then random requests, then random Pods, then random traffic in each mode of kube-proxy.
 #   hack/differential.sh FOR [SEED]   each for so long, such as 1m; without a seed the inputs are new ones
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -13,6 +13,8 @@ bin/conformance differential replay --kubeconfig "$kubeconfig"
 bin/conformance lab down --name "$name"
 # shellcheck disable=SC2086 # a flag and its value
 bin/conformance differential api --for "$lasts" $seed
+# shellcheck disable=SC2086
+bin/conformance differential endpoints --for "$lasts" $seed
 for mode in iptables nftables; do
   # shellcheck disable=SC2086
   bin/conformance differential traffic --for "$lasts" --proxy-mode "$mode" $seed

@@ -22,11 +22,11 @@ import (
 func newDifferential() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "differential",
-		Short: "compare the reference with real components: random traffic, and requests that were answered differently",
+		Short: "compare the reference with real components: random requests, Pods and traffic, and requests that were answered differently",
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDifferentialReplay(), newDifferentialAPI(), newDifferentialTraffic())
+	cmd.AddCommand(newDifferentialReplay(), newDifferentialAPI(), newDifferentialEndpoints(), newDifferentialTraffic())
 	return cmd
 }
 

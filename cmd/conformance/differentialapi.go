@@ -2,20 +2,13 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io"
-	"net/http"
-	"strings"
 
 	"github.com/spf13/cobra"
-	"k8s.io/client-go/rest"
 
-	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference/apiserver"
-	"github.com/service-conformance/conformance/framework/spec"
 	"github.com/service-conformance/conformance/internal/differential"
-	"github.com/service-conformance/conformance/internal/differential/random"
 	"github.com/service-conformance/conformance/internal/lab"
+	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/programs"
 )
 
@@ -50,86 +43,19 @@ Exit codes: 0 nothing differs, 1 something differs, 2 the run was interrupted or
 }
 
 func (f *differentialAPI) run(ctx context.Context, out io.Writer, files []string) error {
-	inputs, err := readInputs(files, differential.ParseStory)
-	if err != nil {
-		return usage("%w", err)
-	}
-	if err := f.validate(files); err != nil {
-		return err
-	}
 	if err := validateServers(f.servers); err != nil {
 		return err
 	}
-	sound, err := apiserver.New(apiserver.Options{ServiceCIDRs: differential.Ranges(), Version: f.version, Seed: f.seed})
+	v, err := programs.ParseVersion(f.version)
 	if err != nil {
-		return harness("start the reference: %w", err)
+		return usage("%w", err)
 	}
-	if err := sound.Start(); err != nil {
-		return harness("%w", err)
+	s := stories{
+		name: "api", version: f.version, make: differential.RandomStory, compare: (*differential.Pair).Compare, shrink: (*differential.Pair).Shrink,
+		lab: lab.Options{Servers: f.servers}, tolerances: differential.Tolerances,
 	}
-	defer func() { _ = sound.Close() }() // it is in this process
-	other, err := openLab(ctx, out, lab.Options{Version: f.version, ServiceCIDRController: true, Servers: f.servers})
-	if err != nil {
-		return err
+	if v.ServiceCIDRAPI() {
+		s.lab.Controllers = controlplane.ServiceCIDRController
 	}
-	p := &place{Candidate: other}
-	defer p.close()
-	what := other.Describe()
-	cp, err := other.ControlPlane(ctx, candidate.Request{
-		ServiceCIDRs: differential.Ranges(), Exclusive: true, ServiceCIDRController: what.Has(spec.ServiceCIDRController),
-	})
-	if err != nil {
-		return incomplete(ctx, err)
-	}
-	defer cp.Release()
-	server, err := differentialServer(cp.Access())
-	if err != nil {
-		return harness("%w", err)
-	}
-	pair := differential.Pair{Reference: differential.Server{Client: &http.Client{Transport: sound}, URL: sound.URL(), Reference: true}, Real: server}
-	s := suite[differential.Story, differential.Told]{
-		Test: random.Test[differential.Story, differential.Told]{Make: differential.RandomStory, Compare: pair.Compare, Slots: differential.Slots},
-		name: "api", sent: func() string { return fmt.Sprintf("%d requests", pair.Requests.Load()) },
-		shrink: func(ctx context.Context, story differential.Story, d differential.Told) (differential.Story, differential.Told, error) {
-			return pair.Shrink(ctx, 0, story, d)
-		},
-		commands: func(story differential.Story, _ differential.Told) (string, error) { return requests(story), nil },
-	}
-	for _, t := range differential.Tolerances {
-		s.tolerated = append(s.tolerated, [2]string{t.Name, t.Why})
-	}
-	if len(files) > 0 {
-		return s.compareFiles(ctx, out, files, inputs)
-	}
-	beside(out, other, &f.randomFlags)
-	return s.compareRandom(ctx, out, &f.randomFlags)
-}
-
-// beside says what is compared.
-func beside(out io.Writer, other candidate.Candidate, f *randomFlags) {
-	what := other.Describe()
-	fmt.Fprintf(out, "the reference beside %s, seed %d, from input %d on\n", title(&what), f.seed, f.from)
-}
-
-// requests are a story as commands that send it.
-func requests(s differential.Story) string {
-	var b strings.Builder
-	for _, r := range s.Steps {
-		method, path, _ := strings.Cut(r.Request, " ")
-		fmt.Fprintf(&b, "curl -X %s \"$SERVER%s\"", method, path)
-		if r.Accept != "" {
-			fmt.Fprintf(&b, " -H 'Accept: %s'", r.Accept)
-		}
-		if r.Body != "" {
-			fmt.Fprintf(&b, " -H 'Content-Type: %s' -d '%s'", r.Type, strings.ReplaceAll(r.Body, "'", `'\''`))
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
-}
-
-// differentialServer is a client of an API server that the lab has started.
-func differentialServer(a candidate.Access) (differential.Server, error) {
-	client, err := rest.HTTPClientFor(&rest.Config{Host: a.URL, BearerToken: a.Token, TLSClientConfig: rest.TLSClientConfig{CAData: a.CA}})
-	return differential.Server{Client: client, URL: a.URL}, err
+	return s.run(ctx, out, &f.randomFlags, files)
 }

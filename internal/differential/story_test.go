@@ -16,11 +16,16 @@ import (
 // storyServer starts a reference with the ranges of stories that ends with the test.
 func storyServer(t *testing.T, faults ...string) Server {
 	t.Helper()
+	return startedServer(t, false, faults)
+}
+
+func startedServer(t *testing.T, controllers bool, faults []string) Server {
+	t.Helper()
 	set, err := fault.Parse(faults...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := apiserver.New(apiserver.Options{ServiceCIDRs: Ranges(), Faults: set, Seed: 1})
+	s, err := apiserver.New(apiserver.Options{ServiceCIDRs: Ranges(), Faults: set, Seed: 1, Controllers: controllers})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,6 +76,42 @@ func TestAnotherStoryIsFoundAndShrunk(t *testing.T) {
 		if len(f.Input.Steps) > 3 {
 			data, _ := json.Marshal(f.Input)
 			t.Errorf("%s: %s", f.Difference.Class(), data)
+		}
+	}
+}
+
+// TestControllersAreCompared has controllers with a bug beside sound ones.
+func TestControllersAreCompared(t *testing.T) {
+	for _, c := range []struct {
+		fault string
+		most  int
+	}{{"", 40}, {"ended-pod-endpoint", 30}, {"hints-zone-for-node", 30}} {
+		var faults []string
+		if c.fault != "" {
+			faults = []string{c.fault}
+		}
+		pair := Pair{Reference: startedServer(t, true, nil), Real: startedServer(t, true, faults), Following: 50 * time.Millisecond}
+		if err := pair.Nodes(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		var found []random.Found[Story, Told]
+		test := random.Test[Story, Told]{Make: RandomPods, Compare: pair.CompareControllers, Slots: Slots}
+		tally, err := test.Run(t.Context(), random.Options[Story, Told]{
+			Seed: 3, Until: time.Now().Add(time.Hour), Most: c.most, Workers: 4, First: func(f random.Found[Story, Told]) { found = append(found, f) },
+		})
+		if err != nil || tally.Inputs != c.most {
+			t.Fatal(tally, err)
+		}
+		if (len(found) > 0) != (c.fault != "") {
+			t.Fatalf("with fault %q: %d classes of differences", c.fault, len(found))
+		}
+		if len(found) == 0 {
+			continue
+		}
+		story, d, err := pair.ShrinkControllers(t.Context(), 0, found[0].Input, found[0].Difference)
+		if err != nil || len(story.Steps) > 5 {
+			data, _ := json.Marshal(story)
+			t.Errorf("with fault %q: %s: %s %v", c.fault, d.Class(), data, err)
 		}
 	}
 }

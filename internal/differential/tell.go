@@ -29,6 +29,8 @@ type Told struct {
 	What, Reference, Real string
 	// Tolerated names the tolerance that covers it; empty if none does.
 	Tolerated string
+	// Listed says that endpoints differ: What begins with where they are listed.
+	Listed bool
 }
 
 func (d Told) String() string {
@@ -45,6 +47,10 @@ func (d Told) Class() string {
 	about = objectName.ReplaceAllString(about, "/NAME$1")
 	if method == http.MethodPatch {
 		method += " (" + strings.TrimSuffix(strings.TrimPrefix(d.Request.Type, "application/"), "+json") + ")"
+	}
+	if d.Listed {
+		where, _, _ := strings.Cut(d.What, " ")
+		return method + " " + about + ": " + where
 	}
 	said := ""
 	if d.What == "code" || d.What == "causes" || d.What == "reason" {
@@ -65,6 +71,8 @@ func (d Told) Tolerance() string { return d.Tolerated }
 // Pair is the reference and a real API server with the same Service ranges.
 type Pair struct {
 	Reference, Real Server
+	// Following is how long controllers of the real one may take to follow a request; 0 is ten seconds.
+	Following time.Duration
 	// Requests counts those that stories have sent to each of them.
 	Requests atomic.Int64
 }
@@ -95,6 +103,7 @@ type telling struct {
 	dynamic   map[string]string // what the server chose, by itself
 	began     string            // the version of the namespace
 	shared    bool              // objects without a namespace were asked for
+	pods      bool              // Pods are made
 }
 
 func begin(ctx context.Context, server Server, slot int) (*telling, error) {
@@ -173,8 +182,30 @@ func (t *telling) end(ctx context.Context) error {
 			}
 		}
 	}
+	if err := t.endPods(ctx); err != nil {
+		return err
+	}
 	_, err := t.server.send(ctx, "DELETE /api/v1/namespaces/"+t.namespace, "", "", nil)
 	return err
+}
+
+// endPods removes the Pods of the namespace at once.
+func (t *telling) endPods(ctx context.Context) error {
+	if !t.pods {
+		return nil
+	}
+	list, err := t.server.send(ctx, "GET "+t.here.Replace(podsPath), "", "", nil)
+	if err != nil {
+		return err
+	}
+	items, _ := at(list.object, "items").([]any)
+	for _, item := range items {
+		name, _ := at(item, "metadata.name").(string)
+		if _, err := t.server.send(ctx, "DELETE "+t.here.Replace(podsPath)+"/"+name, jsonType, "", []byte(`{"gracePeriodSeconds":0}`)); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // owns reports whether an object without a namespace is one of the story.
@@ -268,7 +299,12 @@ func (t *telling) tell(ctx context.Context, r Request) (answered, error) {
 		}
 	}
 	if a.code < http.StatusBadRequest { // of a refusal, no text is compared
+		chosen := t.dynamic
+		if strings.Contains(path, "dryRun=All") {
+			t.dynamic = maps.Clone(chosen) // what a dry run shows may be chosen later
+		}
 		a.object = t.normal(a.object)
+		t.dynamic = chosen
 		if written {
 			withoutController(a.object)
 		}
@@ -294,6 +330,9 @@ func (t *telling) normal(value any) any {
 		}
 		if _, is := v["deletionTimestamp"]; is {
 			v["deletionTimestamp"] = "set"
+		}
+		if finalizers, ok := v["finalizers"].([]any); ok && slices.Contains(finalizers, cidrFinalizer) { // that of the controller comes sooner or later than others
+			slices.SortFunc(finalizers, func(a, b any) int { return cmp.Compare(a.(string), b.(string)) })
 		}
 		if v["type"] == "Ready" && v["lastTransitionTime"] != nil { // of a ServiceCIDR: nobody sends such a condition
 			v["lastTransitionTime"] = "set"
@@ -492,9 +531,13 @@ func paths(prefix string, a, b any) (out []string) {
 
 // Shrink returns the shortest story that it finds which still differs in the same way, and what differs then.
 func (p *Pair) Shrink(ctx context.Context, slot int, s Story, d Told) (Story, Told, error) {
+	return p.shrink(ctx, slot, s, d, p.Compare)
+}
+
+func (p *Pair) shrink(ctx context.Context, slot int, s Story, d Told, compare func(context.Context, int, Story) ([]Told, error)) (Story, Told, error) {
 	s = Story{s.Steps[:d.Step+1]}.clone()
 	try := func(smaller Story) bool {
-		found, err := p.Compare(ctx, slot, smaller)
+		found, err := compare(ctx, slot, smaller)
 		if err != nil {
 			return false // what cannot be sent is no smaller story
 		}

@@ -39,8 +39,8 @@ type Options struct {
 	DataPlane bool
 	// Proxy is what the nodes run.
 	Proxy dataplane.ProxyOptions
-	// ServiceCIDRController asks for the program of this controller in a lab without nodes; one with nodes has it.
-	ServiceCIDRController bool
+	// Controllers are those of kube-controller-manager, joined by commas, that an exclusive control plane has in a lab without nodes.
+	Controllers string
 	// Servers replace etcd and kube-apiserver.
 	Servers programs.ServerOptions
 	// Surroundings is the name of network.Surroundings: what the network around the nodes does with addresses that nobody has; empty is the default.
@@ -56,7 +56,7 @@ func (o *Options) Components() []programs.Component {
 	c := slices.DeleteFunc(slices.Clone(programs.ControlPlaneComponents), func(c programs.Component) bool {
 		return c == programs.Etcd && o.Servers.EtcdCommand != "" || c == programs.APIServer && o.Servers.APIServerCommand != ""
 	})
-	if o.DataPlane || o.ServiceCIDRController {
+	if o.DataPlane || o.Controllers != "" {
 		c = append(c, programs.ControllerManager)
 	}
 	if o.DataPlane {
@@ -78,6 +78,7 @@ type Lab struct {
 	pool         *apiservers.Pool
 	Proxy        dataplane.ProxyOptions
 	surroundings network.Surroundings
+	controllers  string
 	coreDNS      string // its version; empty if there is none
 	// withoutDataPlane is why there is none; nil if there is.
 	withoutDataPlane error
@@ -115,7 +116,7 @@ func New(ctx context.Context, o Options) (*Lab, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Lab{Version: v, Binaries: b, Proxy: o.Proxy, coreDNS: programs.CoreDNSIn(b), surroundings: surroundings}
+	l := &Lab{Version: v, Binaries: b, Proxy: o.Proxy, coreDNS: programs.CoreDNSIn(b), surroundings: surroundings, controllers: o.Controllers}
 	switch {
 	case !o.DataPlane:
 		l.withoutDataPlane = errors.New("the lab was started without nodes")
@@ -221,11 +222,15 @@ func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.
 		return nil, err
 	}
 	c := &controlplane.ControlPlane{Lease: le, Ranges: r, Exclusive: q.Exclusive, Server: le.Server().(*controlplane.APIServer)}
-	if q.ServiceCIDRController {
-		if c.Controller, err = c.Server.StartServiceCIDRController(ctx); err != nil {
-			le.Release()
-			return nil, err
-		}
+	switch {
+	case q.ServiceCIDRController:
+		c.Controller, err = c.Server.StartServiceCIDRController(ctx)
+	case q.Exclusive && l.controllers != "" && l.withoutDataPlane != nil:
+		c.Controller, err = c.Server.StartControllers(l.controllers)
+	}
+	if err != nil {
+		le.Release()
+		return nil, err
 	}
 	return c, nil
 }

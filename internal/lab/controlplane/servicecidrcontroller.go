@@ -10,11 +10,34 @@ import (
 	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
-// serviceCIDRController holds a ServiceCIDR that is being deleted while addresses depend on it.
-const serviceCIDRController = "service-cidr-controller"
+// ServiceCIDRController holds a ServiceCIDR that is being deleted while addresses depend on it.
+const ServiceCIDRController = "service-cidr-controller"
 
 // StartServiceCIDRController runs the controller for this server, and returns once it holds the default ServiceCIDR.
-func (s *APIServer) StartServiceCIDRController(ctx context.Context) (_ *process.Process, err error) {
+func (s *APIServer) StartServiceCIDRController(ctx context.Context) (*process.Process, error) {
+	p, err := s.StartControllers(ServiceCIDRController)
+	if err != nil {
+		return nil, err
+	}
+	err = s.wait(ctx, func(ctx context.Context) error {
+		if !p.Alive() {
+			return nil // told below
+		}
+		return s.Client.DefaultRangeHeld(ctx)
+	})
+	if err == nil && !p.Alive() {
+		err = p.StartError()
+	}
+	if err != nil {
+		p.Kill()
+		s.dir.Forget(p)
+		return nil, fmt.Errorf("start the controller of ServiceCIDRs: %w", err)
+	}
+	return p, nil
+}
+
+// StartControllers runs these controllers, joined by commas, for this server.
+func (s *APIServer) StartControllers(controllers string) (*process.Process, error) {
 	content, err := Kubeconfig(s.Client.Access)
 	if err != nil {
 		return nil, err
@@ -23,25 +46,13 @@ func (s *APIServer) StartServiceCIDRController(ctx context.Context) (_ *process.
 	if err := wholefile.Write(kubeconfig, content, 0o600); err != nil {
 		return nil, err
 	}
-	p, err := process.Start(ControllerManager(s.Binaries, kubeconfig, serviceCIDRController, s.home+"-controller.log"))
+	p, err := process.Start(ControllerManager(s.Binaries, kubeconfig, controllers, s.home+"-controller.log"))
 	if err != nil {
 		return nil, err
 	}
-	if err = s.dir.Add(p); err == nil {
-		err = s.wait(ctx, func(ctx context.Context) error {
-			if !p.Alive() {
-				return nil // told below
-			}
-			return s.Client.DefaultRangeHeld(ctx)
-		})
-	}
-	if err == nil && !p.Alive() {
-		err = p.StartError()
-	}
-	if err != nil {
+	if err := s.dir.Add(p); err != nil {
 		p.Kill()
-		s.dir.Forget(p)
-		return nil, fmt.Errorf("start the controller of ServiceCIDRs: %w", err)
+		return nil, err
 	}
 	return p, nil
 }
