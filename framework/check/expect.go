@@ -470,7 +470,8 @@ func controlAddress(pod candidate.Pod, like netip.Addr) netip.AddrPort {
 }
 
 // controlStrangers looks at each client that something other than a pod of the check has answered, where that was not
-// wanted. It proves that nothing answers the client at an address that nobody can have. In some networks something (a
+// wanted. It proves that nothing answers the client at an address that nobody can have, nor at a free one beside the
+// cluster IP that it asked: what no proxy captures there goes the way of that address. In some networks something (a
 // transparent proxy) answers for every address, and no verdict is possible.
 func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [][]candidate.Outcome) {
 	ginkgo.GinkgoHelper()
@@ -482,10 +483,16 @@ func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [
 		case !slices.ContainsFunc(outcomes[i], byStranger):
 			return // this one is unmet whoever answers elsewhere
 		}
-		p := c.probe()
-		p.To, p.Count, p.SourcePort, p.Connection = netip.AddrPortFrom(nobody(&n.what, c.To.Addr()), c.To.Port()), 1, 0, ""
-		if !slices.Contains(probes, p) {
-			probes = append(probes, p)
+		controls := []netip.Addr{nobody(&n.what, c.To.Addr())}
+		if free := n.freeBeside(ctx, c.To.Addr()); free.IsValid() {
+			controls = append(controls, free)
+		}
+		for _, a := range controls {
+			p := c.probe()
+			p.To, p.Count, p.SourcePort, p.Connection = netip.AddrPortFrom(a, c.To.Port()), 1, 0, ""
+			if !slices.Contains(probes, p) {
+				probes = append(probes, p)
+			}
 		}
 	}
 	if len(probes) == 0 {

@@ -74,9 +74,16 @@ func (r *Report) NotJudged() (all []Unjudged) {
 		}
 		u := Unjudged{ID: v.ID}
 		for i := range r.Checks {
-			if c := &r.Checks[i]; c.Verdict == check.NotJudged && slices.Contains(c.Requirements, v.ID) {
+			c := &r.Checks[i]
+			if !slices.Contains(c.Requirements, v.ID) {
+				continue
+			}
+			if c.Verdict == check.NotJudged {
 				u.Why, u.By = c.Reason, c.JudgedBy
 				break
+			}
+			if c.endedAtKnownDeviation() {
+				u.Why = "its check ended before, at a known deviation: " + c.Check
 			}
 		}
 		all = append(all, u)

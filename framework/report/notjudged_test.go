@@ -98,3 +98,42 @@ func TestAReportOfBeforeIsConformantInPartAtMost(t *testing.T) {
 		t.Errorf("it is %s", r.Standing())
 	}
 }
+
+// TestWhatAKnownDeviationHidIsNotUnknown: a check that ends at a known deviation has not judged what it would have come to. If another check has, that decides.
+func TestWhatAKnownDeviationHidIsNotUnknown(t *testing.T) {
+	known, other := spec.AllocHistoryExplained, spec.AllocUpdateFreesWhenStored
+	hidden := result(known, "history", check.NonConformant)
+	hidden.Requirements = []spec.ID{known, other}
+	hidden.Failure = &check.Failure{Violated: []spec.ID{known}, Undecided: []spec.ID{other}, Message: "m"}
+	run := Run{
+		Candidate: candidate.Description{Implementation: "kubernetes", Version: "v1.37.1"}, Started: time.Date(2026, 11, 29, 0, 0, 0, 0, time.UTC), Selection: &Selection{},
+		Expectations: Expectations{Deviations: []Expectation{{Requirement: known, Reason: "it is known", Intermittent: true}}},
+	}
+	for _, c := range []struct {
+		results []check.Result
+		want    check.Verdict
+		why     string
+	}{
+		{[]check.Result{hidden, result(other, "own", check.Conformant)}, check.Conformant, ""},
+		{[]check.Result{hidden}, check.NotJudged, "its check ended before, at a known deviation: " + hidden.Check},
+		{[]check.Result{hidden, result(other, "own", check.Unknown)}, check.Unknown, ""},
+	} {
+		run.Planned = len(c.results)
+		r := Build(run, c.results)
+		for _, v := range r.Requirements {
+			if v.ID == other && v.Verdict != c.want {
+				t.Errorf("%d checks: %s is %s, want %s", len(c.results), other, v.Verdict, c.want)
+			}
+		}
+		why := ""
+		for _, u := range r.NotJudged() {
+			why = u.Why
+		}
+		if why != c.why {
+			t.Errorf("%d checks: not judged because %q, want %q", len(c.results), why, c.why)
+		}
+		if problems := r.Problems(); len(problems) > 0 {
+			t.Errorf("the report contradicts itself: %v", problems)
+		}
+	}
+}

@@ -17,12 +17,21 @@ type Root struct {
 	Blocks int `json:"blocks"`
 }
 
-// VerdictOn is what the check says of one of its requirements, be it that another requirement blocks it.
+// VerdictOn is what the check says of one of its requirements, be it that another requirement blocks it. It has not judged one that it did not come to, for it ended at
+// a known deviation: other checks may have.
 func (c *CheckVerdict) VerdictOn(id spec.ID) check.Verdict {
 	if len(c.BlockedBy[id]) > 0 {
 		return check.Blocked
 	}
-	return c.found().VerdictOn(id)
+	on := c.found().VerdictOn(id)
+	if on == check.Unknown && c.endedAtKnownDeviation() {
+		return check.NotJudged
+	}
+	return on
+}
+
+func (c *CheckVerdict) endedAtKnownDeviation() bool {
+	return c.KnownDeviation != nil && c.Result.Verdict == check.NonConformant
 }
 
 // Violates reports whether the check says that one of the requirements is not met, and nothing blocks it.

@@ -43,7 +43,7 @@ func (serviceCIDRStrategy) create(s *Server, obj object, dryRun bool) (transacti
 
 func (serviceCIDRStrategy) update(s *Server, obj, old object, subresource string, _ bool) (transaction, error) {
 	cidr, was := obj.(*networkingv1.ServiceCIDR), old.(*networkingv1.ServiceCIDR)
-	errs := validateMetadataUpdate(&cidr.ObjectMeta, &was.ObjectMeta)
+	errs := append(validateFinalizers(&cidr.ObjectMeta), validateMetadataUpdate(&cidr.ObjectMeta, &was.ObjectMeta)...)
 	if subresource == "status" {
 		cidr.Spec = was.Spec
 		return noTransaction{}, refusal(serviceCIDRs, cidr.Name, errs)
