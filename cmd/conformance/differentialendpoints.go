@@ -23,8 +23,8 @@ func newDifferentialEndpoints() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "endpoints [FILE...]",
 		Short: "change random Pods on the reference and on a lab's API server with its controllers, and show what differs",
-		Long: `endpoints tells random stories of Pods and Services to the reference and to a kube-apiserver with the endpoint controllers of Kubernetes: Pods come, change
-their status and go, and Services select them, or have Endpoints that somebody wrote. It compares the EndpointSlices and Endpoints that come out.
+		Long: `endpoints tells random stories of Pods and Services to the reference and to a kube-apiserver with the endpoint controllers of Kubernetes. Pods come, change
+their status and go. Services select them, or have Endpoints that somebody wrote. The EndpointSlices and Endpoints that come out are compared.
 
 What differs twice is shrunk: the shortest story that shows it is written to a file, and printed with both results. Files name stories that are told
 instead of random ones. A run can go on where it ended: the last line says how.
