@@ -31,7 +31,7 @@ var byCapability = map[spec.Capability]string{
 	spec.DualStack:             "a cluster of both families, such as --service-cidr 10.96.0.0/16,fd00:10:96::/112",
 	spec.SingleStack:           "a cluster of one family, such as --service-cidr 10.96.0.0/16",
 	spec.ManageServiceCIDRs:    "--tier lab or kind, or --disposable for a test cluster",
-	spec.ServiceCIDRController: ByLab,
+	spec.ServiceCIDRController: "--tier lab or kind",
 	spec.RestartControlPlane:   "--tier lab or kind",
 	spec.SeveralAPIServers:     "--tier lab or kind",
 	spec.EndpointControllers:   "a cluster with its controllers",
