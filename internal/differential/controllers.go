@@ -47,47 +47,20 @@ func (p *Pair) Nodes(ctx context.Context) error {
 }
 
 // CompareControllers tells a story of Pods to both servers. After each request it compares what controllers have made, once those of Kubernetes have followed.
-func (p *Pair) CompareControllers(ctx context.Context, slot int, s Story) (found []Told, err error) {
-	reference, err := begin(ctx, p.Reference, slot)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { err = cmp.Or(err, reference.end(ctx)) }()
-	other, err := begin(ctx, p.Real, slot)
-	if err != nil {
-		return nil, fmt.Errorf("the real API server gives no answer: %w", err)
-	}
-	defer func() { err = cmp.Or(err, other.end(ctx)) }()
-	reference.pods, other.pods = true, true
-	for i, r := range s.Steps {
-		p.Requests.Add(1)
-		want, err := reference.tell(ctx, r)
-		if err != nil {
-			return nil, fmt.Errorf("request %d to the reference: %w", i+1, err)
+func (p *Pair) CompareControllers(ctx context.Context, slot int, s Story) ([]Told, error) {
+	return p.tell(ctx, slot, s, nil, func(told *both) ([]Told, bool, error) {
+		if told.want.code != told.got.code {
+			return []Told{{Request: told.request, What: "code", Reference: shown(told.want.code), Real: shown(told.got.code)}}, true, nil
 		}
-		got, err := other.tell(ctx, r)
-		if err != nil {
-			return nil, fmt.Errorf("request %d: the real API server gives no answer: %w", i+1, err)
+		if told.want.code >= http.StatusBadRequest {
+			return nil, false, nil
 		}
-		if want.code != got.code {
-			return []Told{{Step: i, Request: r, What: "code", Reference: shown(want.code), Real: shown(got.code)}}, nil
+		found, err := followed(ctx, told.reference, told.other, cmp.Or(p.Following, following))
+		for i := range found {
+			found[i].Request, found[i].Listed = told.request, true
 		}
-		if want.code >= http.StatusBadRequest {
-			continue
-		}
-		found, err := followed(ctx, reference, other, cmp.Or(p.Following, following))
-		if err != nil {
-			return nil, err
-		}
-		if len(found) > 0 {
-			for j := range found {
-				found[j].Step, found[j].Request = i, r
-				found[j].Listed = true
-			}
-			return found, nil
-		}
-	}
-	return nil, nil
+		return found, len(found) > 0, err
+	})
 }
 
 // followed waits until controllers have made the same on both sides, and says what differs if they never do.

@@ -103,7 +103,7 @@ type telling struct {
 	dynamic   map[string]string // what the server chose, by itself
 	began     string            // the version of the namespace
 	shared    bool              // objects without a namespace were asked for
-	pods      bool              // Pods are made
+	pods      bool              // Pods were asked for
 }
 
 func begin(ctx context.Context, server Server, slot int) (*telling, error) {
@@ -284,6 +284,7 @@ func (t *telling) tell(ctx context.Context, r Request) (answered, error) {
 	}
 	method, path, _ := strings.Cut(r.Request, " ")
 	t.shared = t.shared || !strings.Contains(path, "{namespace}/")
+	t.pods = t.pods || strings.HasPrefix(path, podsPath)
 	written := method != http.MethodGet && strings.HasPrefix(path, cidrsPath)
 	if name, ok := at(a.object, "metadata.name").(string); ok && a.code < http.StatusBadRequest {
 		if v, ok := at(a.object, "metadata.resourceVersion").(string); ok && v != "" {
@@ -413,7 +414,36 @@ func (t *telling) plain(text string) string {
 }
 
 // Compare tells a story to both servers, up to the first request whose answers differ and are not tolerated. Tolerated differences come first. An error says that there was no answer.
-func (p *Pair) Compare(ctx context.Context, slot int, s Story) (found []Told, err error) {
+func (p *Pair) Compare(ctx context.Context, slot int, s Story) ([]Told, error) {
+	last := false
+	before := func(reference *telling, r Request) (err error) {
+		last, err = reference.givesAddressUp(ctx, r)
+		return err
+	}
+	return p.tell(ctx, slot, s, before, func(told *both) (found []Told, ends bool, err error) {
+		for _, d := range apart(told.want, told.got) {
+			d.Request = told.request
+			if t := toleranceOf(&d); t != nil {
+				d.Tolerated = t.Name
+				ends = ends || t.Ends
+			} else {
+				ends = true
+			}
+			found = append(found, d)
+		}
+		return found, ends || last, nil
+	})
+}
+
+// both is a request that both servers have answered.
+type both struct {
+	reference, other *telling
+	request          Request
+	want, got        answered
+}
+
+// tell sends a story to both servers, one request after the other, until after says that it ends. Before, if set, is called before each request.
+func (p *Pair) tell(ctx context.Context, slot int, s Story, before func(*telling, Request) error, after func(*both) (found []Told, ends bool, err error)) (found []Told, err error) {
 	reference, err := begin(ctx, p.Reference, slot)
 	if err != nil {
 		return nil, err
@@ -430,9 +460,10 @@ func (p *Pair) Compare(ctx context.Context, slot int, s Story) (found []Told, er
 	}()
 	for i, r := range s.Steps {
 		p.Requests.Add(1)
-		last, err := reference.givesAddressUp(ctx, r)
-		if err != nil {
-			return found, fmt.Errorf("request %d to the reference: %w", i+1, err)
+		if before != nil {
+			if err := before(reference, r); err != nil {
+				return found, fmt.Errorf("request %d to the reference: %w", i+1, err)
+			}
 		}
 		want, err := reference.tell(ctx, r)
 		if err != nil {
@@ -442,19 +473,15 @@ func (p *Pair) Compare(ctx context.Context, slot int, s Story) (found []Told, er
 		if err != nil {
 			return found, fmt.Errorf("request %d: the real API server gives no answer: %w", i+1, err)
 		}
-		differences := apart(want, got)
-		ends := false
+		differences, ends, err := after(&both{reference, other, r, want, got})
+		if err != nil {
+			return found, fmt.Errorf("request %d: %w", i+1, err)
+		}
 		for _, d := range differences {
-			d.Step, d.Request = i, r
-			if t := toleranceOf(&d); t != nil {
-				d.Tolerated = t.Name
-				ends = ends || t.Ends
-			} else {
-				ends = true
-			}
+			d.Step = i
 			found = append(found, d)
 		}
-		if ends || last {
+		if ends {
 			return found, nil
 		}
 	}
