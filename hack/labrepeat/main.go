@@ -34,7 +34,7 @@ import (
 func main() {
 	n := flag.Int("n", 50, "number of runs")
 	each := flag.String("each", "", "a flag and its values, NAME=VALUE,VALUE…: one run with each instead of -n runs")
-	under := flag.String("stress", "", "what makes the machine worse meanwhile, one of them after the other: none, processors, memory, worker, disk")
+	under := flag.String("stress", "", "what makes the machine worse meanwhile, one of them after the other: none, processors, memory, worker, disk, writer")
 	seed := flag.Uint64("seed", 1, "seed of the moments of stress")
 	flag.Parse()
 	chosen, err := parseStresses(*under)

@@ -69,6 +69,14 @@ func TestParseStat(t *testing.T) {
 	}
 }
 
+func TestKubeconfigOf(t *testing.T) {
+	for want, args := range map[string][]string{"a": {"run", "--kubeconfig", "a"}, "b": {"--kubeconfig=b", "x"}, "": {"run", "--kubeconfig"}} {
+		if got := kubeconfigOf(args); got != want {
+			t.Errorf("%q of %q, want %q", got, args, want)
+		}
+	}
+}
+
 func TestStressesAreNamed(t *testing.T) {
 	if chosen, err := parseStresses("disk,none"); err != nil || len(chosen) != 2 || chosen[0].name != "disk" {
 		t.Errorf("%v, error %v", chosen, err)

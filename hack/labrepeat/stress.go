@@ -37,6 +37,7 @@ var stresses = []stress{
 	{name: "memory", during: hoard},
 	{name: "worker", during: killWorker},
 	{name: "disk", prepare: smallDisk},
+	{name: "writer", during: otherWriter},
 }
 
 // parseStresses are the named ones, in that order.
