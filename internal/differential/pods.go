@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"net/url"
 	"strings"
+
+	corev1 "k8s.io/api/core/v1"
 )
 
 const podsPath = "/api/v1/namespaces/{namespace}/pods"
@@ -75,26 +77,12 @@ func (t teller) podStep() []Request {
 
 func (t teller) newPod(name string) Request {
 	ports := []any{}
-	for _, p := range []struct {
-		name, protocol string
-		number         int
-	}{{"http", "TCP", 8080}, {"metrics", "TCP", 9090}, {"http", "UDP", 8080}, {"dns", "UDP", 53}} {
+	for _, p := range []corev1.ContainerPort{{Name: "http", ContainerPort: 8080}, {Name: "metrics", ContainerPort: 9090}, {Name: "dns", ContainerPort: 53}} {
 		if t.once(2) {
-			ports = append(ports, map[string]any{"name": p.name, "containerPort": p.number + t.IntN(2), "protocol": p.protocol})
-			if p.protocol == "UDP" {
-				break // a container has a name once
-			}
+			ports = append(ports, map[string]any{"name": p.Name, "containerPort": int(p.ContainerPort) + t.IntN(2), "protocol": one(t, "TCP", "TCP", "UDP")})
 		}
 	}
-	seen := map[any]bool{}
-	unique := []any{}
-	for _, p := range ports {
-		if n := p.(map[string]any)["name"]; !seen[n] {
-			seen[n] = true
-			unique = append(unique, p)
-		}
-	}
-	spec := map[string]any{"containers": []any{map[string]any{"name": "c", "image": "none", "ports": unique}}}
+	spec := map[string]any{"containers": []any{map[string]any{"name": "c", "image": "none", "ports": ports}}}
 	spec["nodeName"] = one(t, "node-1", "node-1", "node-2", "node-3")
 	if t.once(4) {
 		spec["hostname"] = "h-" + name
