@@ -192,11 +192,18 @@ func (r *Report) checkView(c *CheckVerdict, id spec.ID) checkView {
 	return x
 }
 
-// home is the requirement under which the check is shown in full: of those that it is worst for, the first.
+// home is the requirement under which the check is shown in full: of those that it is worst for, the first. One that it did not come to is the last.
 func (c *CheckVerdict) home() spec.ID {
+	rank := func(id spec.ID) int {
+		on := c.VerdictOn(id)
+		if on == check.NotJudged && c.endedAtKnownDeviation() {
+			return -1
+		}
+		return severity(classes[on])
+	}
 	home := c.Requirements[0]
 	for _, id := range c.Requirements[1:] {
-		if severity(classes[c.VerdictOn(id)]) > severity(classes[c.VerdictOn(home)]) {
+		if rank(id) > rank(home) {
 			home = id
 		}
 	}

@@ -91,7 +91,9 @@ func (r *Report) listMarkdown(b *strings.Builder, title string, of func(Requirem
 func (r *Report) Why(id spec.ID, verdict check.Verdict) string {
 	for i := range r.Checks {
 		c := &r.Checks[i]
-		if !slices.Contains(c.Requirements, id) || c.VerdictOn(id) != verdict {
+		// In reports of before, what a check did not come to is unknown whatever it ended at.
+		gives := c.VerdictOn(id) == verdict || verdict == check.Unknown && c.found().VerdictOn(id) == verdict
+		if !slices.Contains(c.Requirements, id) || !gives {
 			continue
 		}
 		switch {

@@ -135,5 +135,10 @@ func TestWhatAKnownDeviationHidIsNotUnknown(t *testing.T) {
 		if problems := r.Problems(); len(problems) > 0 {
 			t.Errorf("the report contradicts itself: %v", problems)
 		}
+		for i := range r.Checks {
+			if x := &r.Checks[i]; x.KnownDeviation != nil && (x.home() != known || x.Red()) {
+				t.Errorf("%d checks: the deviation is shown under %s, and is red: %v", len(c.results), x.home(), x.Red())
+			}
+		}
 	}
 }
