@@ -484,7 +484,7 @@ func (n *Network) controlStrangers(ctx context.Context, cases []Case, outcomes [
 			return // this one is unmet whoever answers elsewhere
 		}
 		controls := []netip.Addr{nobody(&n.what, c.To.Addr())}
-		if free := n.freeBeside(ctx, c.To.Addr()); free.IsValid() {
+		if free := freeBeside(c.To.Addr(), n.AddressesInUse(ctx, netip.PrefixFrom(c.To.Addr(), 0))); free.IsValid() {
 			controls = append(controls, free)
 		}
 		for _, a := range controls {

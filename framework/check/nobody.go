@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -37,22 +36,13 @@ func nobody(what *candidate.Description, like netip.Addr) netip.Addr {
 // besides is how many addresses after a cluster IP are looked at for a free one.
 const besides = 64
 
-// freeBeside is an address right after a cluster IP that no Service has; none if the address is no cluster IP.
-func (n *Network) freeBeside(ctx context.Context, a netip.Addr) netip.Addr {
-	ginkgo.GinkgoHelper()
-	list, err := n.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-	Must(err)
-	taken := map[string]bool{}
-	for i := range list.Items {
-		for _, ip := range list.Items[i].Spec.ClusterIPs {
-			taken[ip] = true
-		}
-	}
-	if !taken[a.String()] {
+// freeBeside is an address right after a cluster IP that no Service has; not valid if the address is no cluster IP, or none is free. inUse are the cluster IPs of all Services.
+func freeBeside(a netip.Addr, inUse map[netip.Addr]bool) netip.Addr {
+	if !inUse[a] {
 		return netip.Addr{}
 	}
 	for range besides {
-		if a = a.Next(); a.IsValid() && !taken[a.String()] {
+		if a = a.Next(); a.IsValid() && !inUse[a] {
 			return a
 		}
 	}
