@@ -95,16 +95,16 @@ var allocationFaults = []wrong{
 		})
 	}},
 	{fault.DryRunLeavingRange, func(b *book) {
-		leaving := map[*addresses]bool{}
+		leaving := false
 		b.removedRangeGivesNothing.Wrap(func(right rangeRemoving) rangeRemoving {
 			return func(a *addresses, name string) {
-				leaving[a] = true
+				leaving = true
 				right(a, name)
 			}
 		})
 		b.freeAddressTaken.Wrap(func(right freeAddressTaking) freeAddressTaking {
 			return func(t *Transaction, family corev1.IPFamily) (netip.Addr, error) {
-				if t.dryRun && leaving[&t.rules.ips] {
+				if t.dryRun && leaving {
 					return netip.Addr{}, allocator.ErrFull
 				}
 				return right(t, family)
