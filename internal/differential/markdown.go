@@ -33,11 +33,12 @@ $ conformance differential traffic --for 10m --proxy-mode nftables
 The first command sends random requests to the reference and to a kube-apiserver of the lab. The second
 one has Pods that come, change and go, and compares the EndpointSlices and Endpoints that controllers
 make. The third one makes random Services and EndpointSlices, changes them, and sends traffic from pods,
-nodes and outside. What differs twice is shrunk and printed as commands that show it, with both answers. It is
-written to a file that the same command takes. The last line says how the run goes on.
+nodes and outside. What differs twice is shrunk and printed as commands that show it, with both answers.
+It is written to a file that the same command takes. The last line says how the run goes on.
 
 The first one sends no protobuf, though it reads it. Its ServiceCIDRs are parts of the range that the
-server has, and stories end where one is deleted. The second one deletes no Service, for no garbage
+server has. It does not watch them, nor write their status, and its stories end where one is deleted,
+or the IPAddress of a Service. The second one deletes no Service, for no garbage
 collector runs. No pod of it ends that was not ready before, and no Service becomes an alias. How
 endpoints are divided into slices is left open. None compares DNS, the texts of messages, shares of
 traffic, or what a server chooses by itself.

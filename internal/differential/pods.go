@@ -11,7 +11,7 @@ import (
 
 const podsPath = "/api/v1/namespaces/{namespace}/pods"
 
-// mostPodSteps is how many changes a random story of Pods has at most. Both sides are compared after the last one.
+// mostPodSteps is how many changes a random story of Pods has at most. Both sides are compared after each of them.
 const mostPodSteps = 14
 
 // RandomPods makes a story of Pods and Services, of which controllers make EndpointSlices and Endpoints.
@@ -82,8 +82,9 @@ func (t teller) newPod(name string) Request {
 			ports = append(ports, map[string]any{"name": p.Name, "containerPort": int(p.ContainerPort) + t.IntN(2), "protocol": one(t, "TCP", "TCP", "UDP")})
 		}
 	}
-	spec := map[string]any{"containers": []any{map[string]any{"name": "c", "image": "none", "ports": ports}}}
-	spec["nodeName"] = one(t, "node-1", "node-1", "node-2", "node-3")
+	spec := map[string]any{
+		"nodeName": one(t, "node-1", "node-1", "node-2", "node-3"), "containers": []any{map[string]any{"name": "c", "image": "none", "ports": ports}},
+	}
 	if t.once(4) {
 		spec["hostname"] = "h-" + name
 	}

@@ -91,7 +91,7 @@ const (
 
 // kind is what requests are about.
 type kind struct {
-	// weight is how often, beside the other kinds.
+	// weight is how often, beside the other kinds. Stories of requests have none of weight 0.
 	weight                 int
 	path, apiVersion, name string
 	status                 bool
@@ -108,6 +108,7 @@ var kinds = []kind{
 	{2, "/api/v1/namespaces/{namespace}/endpoints", "v1", "Endpoints", false, teller.name, teller.endpoints},
 	{1, cidrsPath, "networking.k8s.io/v1", "ServiceCIDR", false, func(t teller) string { return "{namespace}-" + t.name() }, teller.serviceCIDR},
 	{2, addressesPath, "networking.k8s.io/v1", "IPAddress", false, teller.address, teller.ipAddress},
+	{0, podsPath, "v1", "Pod", true, nil, nil},
 }
 
 // shared reports whether other stories see the objects too.

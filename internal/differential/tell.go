@@ -102,8 +102,7 @@ type telling struct {
 	uids      map[string]string
 	dynamic   map[string]string // what the server chose, by itself
 	began     string            // the version of the namespace
-	shared    bool              // objects without a namespace were asked for
-	pods      bool              // Pods were asked for
+	asked     map[string]bool   // paths of kinds that the story has asked for
 }
 
 func begin(ctx context.Context, server Server, slot int) (*telling, error) {
@@ -115,7 +114,7 @@ func begin(ctx context.Context, server Server, slot int) (*telling, error) {
 	if made.code != http.StatusCreated || namespace == "" {
 		return nil, fmt.Errorf("make a namespace: %d %s", made.code, made.text)
 	}
-	t := &telling{server: server, slot: slot, namespace: namespace, versions: map[string]string{}, uids: map[string]string{}, dynamic: map[string]string{}}
+	t := &telling{server: server, slot: slot, namespace: namespace, versions: map[string]string{}, uids: map[string]string{}, dynamic: map[string]string{}, asked: map[string]bool{}}
 	t.began, _ = at(made.object, "metadata.resourceVersion").(string)
 	texts := []string{"{namespace}", namespace}
 	for i := range staticAddresses {
@@ -148,7 +147,7 @@ func (t *telling) end(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 30*time.Second)
 	defer cancel()
 	for _, k := range kinds {
-		if k.shared() && !t.shared {
+		if (k.shared() || k.weight == 0) && !t.asked[k.path] {
 			continue
 		}
 		path := strings.ReplaceAll(k.path, "{namespace}", t.namespace)
@@ -174,7 +173,7 @@ func (t *telling) end(ctx context.Context) error {
 				}
 				_, err := t.server.send(ctx, "PATCH "+path+"/"+name, mergePatch, "", []byte(`{"metadata":{"finalizers":null}}`))
 				if err == nil || unanswered(err) {
-					_, err = t.server.send(ctx, "DELETE "+path+"/"+name, "", "", nil)
+					_, err = t.server.send(ctx, "DELETE "+path+"/"+name+"?gracePeriodSeconds=0", "", "", nil)
 				}
 				if err != nil && !unanswered(err) {
 					return err
@@ -182,30 +181,8 @@ func (t *telling) end(ctx context.Context) error {
 			}
 		}
 	}
-	if err := t.endPods(ctx); err != nil {
-		return err
-	}
 	_, err := t.server.send(ctx, "DELETE /api/v1/namespaces/"+t.namespace, "", "", nil)
 	return err
-}
-
-// endPods removes the Pods of the namespace at once.
-func (t *telling) endPods(ctx context.Context) error {
-	if !t.pods {
-		return nil
-	}
-	list, err := t.server.send(ctx, "GET "+t.here.Replace(podsPath), "", "", nil)
-	if err != nil {
-		return err
-	}
-	items, _ := at(list.object, "items").([]any)
-	for _, item := range items {
-		name, _ := at(item, "metadata.name").(string)
-		if _, err := t.server.send(ctx, "DELETE "+t.here.Replace(podsPath)+"/"+name, jsonType, "", []byte(`{"gracePeriodSeconds":0}`)); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // owns reports whether an object without a namespace is one of the story.
@@ -283,8 +260,9 @@ func (t *telling) tell(ctx context.Context, r Request) (answered, error) {
 		return a, err
 	}
 	method, path, _ := strings.Cut(r.Request, " ")
-	t.shared = t.shared || !strings.Contains(path, "{namespace}/")
-	t.pods = t.pods || strings.HasPrefix(path, podsPath)
+	for _, k := range kinds {
+		t.asked[k.path] = t.asked[k.path] || strings.HasPrefix(path, k.path)
+	}
 	written := method != http.MethodGet && strings.HasPrefix(path, cidrsPath)
 	if name, ok := at(a.object, "metadata.name").(string); ok && a.code < http.StatusBadRequest {
 		if v, ok := at(a.object, "metadata.resourceVersion").(string); ok && v != "" {

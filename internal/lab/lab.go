@@ -39,7 +39,7 @@ type Options struct {
 	DataPlane bool
 	// Proxy is what the nodes run.
 	Proxy dataplane.ProxyOptions
-	// Controllers are those of kube-controller-manager, joined by commas, that an exclusive control plane has in a lab without nodes.
+	// Controllers are those of kube-controller-manager, joined by commas, that an exclusive control plane has. A lab with nodes has its own.
 	Controllers string
 	// Servers replace etcd and kube-apiserver.
 	Servers programs.ServerOptions
@@ -225,7 +225,7 @@ func (l *Lab) ControlPlane(ctx context.Context, q candidate.Request) (candidate.
 	switch {
 	case q.ServiceCIDRController:
 		c.Controller, err = c.Server.StartServiceCIDRController(ctx)
-	case q.Exclusive && l.controllers != "" && l.withoutDataPlane != nil:
+	case q.Exclusive && l.controllers != "":
 		c.Controller, err = c.Server.StartControllers(l.controllers)
 	}
 	if err != nil {
