@@ -74,6 +74,11 @@ var (
 		return svc.DeletionTimestamp == nil
 	}, spec.ProxyLoadBalancerCleanupType)
 
+	// A load balancer follows the Nodes and its Service.
+	balancerUpdated = rule.New("load-balancer-updated", func(b *balancer, nodes []string, svc *corev1.Service) {
+		b.nodes, b.ports, b.health = nodes, svc.Spec.Ports, int(svc.Spec.HealthCheckNodePort)
+	}, spec.ProxyLoadBalancerCreated, spec.ProxyLoadBalancerLocal, spec.ProxyLoadBalancerNodeDeleted)
+
 	// The finalizer goes after the load balancer has gone.
 	balancerDeleted = rule.New("load-balancer-deleted", func(w *world, of *corev1.Service) {
 		delete(w.balancers.of, of.UID)
@@ -81,9 +86,17 @@ var (
 
 	// A node without endpoints fails its health check.
 	balancerAsks = rule.New("load-balancer-health-check", func(h *host, port int, ipv6 bool) bool {
-		answer := h.HealthCheck(port, ipv6)
+		like := netip.IPv4Unspecified()
+		if ipv6 {
+			like = netip.IPv6Unspecified()
+		}
+		answer := h.HealthCheck(netip.AddrPortFrom(h.Address(like), uint16(port)), false)
 		return answer != nil && answer.Code == http.StatusOK
 	}, spec.ProxyLoadBalancerLocal)
+
+	balancedNodeGone = rule.New("load-balancer-node-deleted", func(node *corev1.Node) bool {
+		return node == nil || node.DeletionTimestamp != nil
+	}, spec.ProxyLoadBalancerNodeDeleted)
 
 	// KEP-1143.
 	balancesAmong = rule.New("load-balancer-nodes", func(node *corev1.Node) bool {
@@ -105,7 +118,7 @@ func (w *world) balanceOne(svc *corev1.Service) (wrote bool) {
 		if b == nil {
 			b = w.newBalancer(svc)
 		}
-		b.nodes, b.ports, b.health = w.balancedNodes(), svc.Spec.Ports, int(svc.Spec.HealthCheckNodePort)
+		w.book.balancerUpdated.Do(b, w.balancedNodes(), svc)
 		return w.showIngress(svc, b.addresses) || wrote
 	case holds && (w.book.deletedCleanedUp.Do(svc) || w.book.retypedCleanedUp.Do(svc)):
 		w.book.balancerDeleted.Do(w, svc)
@@ -136,10 +149,10 @@ func (w *world) newBalancer(svc *corev1.Service) *balancer {
 func (w *world) balancedNodes() (names []string) {
 	for name := range w.nodes {
 		node := w.server.Node(name)
-		if node == nil || node.DeletionTimestamp != nil {
+		if w.book.balancedNodeGone.Do(node) {
 			continue
 		}
-		if w.book.balancesAmong.Do(node) {
+		if node == nil || w.book.balancesAmong.Do(node) {
 			names = append(names, name)
 		}
 	}

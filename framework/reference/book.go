@@ -2,6 +2,7 @@ package reference
 
 import (
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -17,6 +18,8 @@ type (
 	asking = func(*corev1.Service) bool
 	// A wanting rule reports whether a Service is to have a load balancer.
 	wanting = func(w *world, svc *corev1.Service) bool
+	// An updating rule brings a load balancer in step with the nodes that it may use, and with its Service.
+	updating = func(b *balancer, nodes []string, svc *corev1.Service)
 	// A nodal rule is a question about a node.
 	nodal = func(*corev1.Node) bool
 	// An asked rule is what a load balancer learns from the health check node port of a node.
@@ -31,7 +34,9 @@ type book struct {
 	finalizerFirst   rule.Rule[asking]
 	deletedCleanedUp rule.Rule[asking]
 	retypedCleanedUp rule.Rule[asking]
+	balancerUpdated  rule.Rule[updating]
 	balancerDeleted  rule.Rule[func(w *world, of *corev1.Service)]
+	balancedNodeGone rule.Rule[nodal]
 	balancesAmong    rule.Rule[nodal]
 	balancerAsks     rule.Rule[asked]
 
@@ -44,7 +49,7 @@ type book struct {
 
 	// Packets.
 	headlessPassed    rule.Rule[func(d *dataPlane, p *candidate.Probe) netip.AddrPort]
-	replyFromVIP      rule.Rule[func() bool]
+	replyFromVIP      rule.Rule[func(source, to netip.AddrPort) bool]
 	payloadCarried    rule.Rule[func(c *carriage) bool]
 	outsideReached    rule.Rule[func(from *sender) bool]
 	wayOpen           rule.Rule[func(w *way) bool]
@@ -52,6 +57,7 @@ type book struct {
 	connectionKept    rule.Rule[func(f *flow, six bool) bool]
 	endedForgotten    rule.Rule[func() bool]
 	healthLookedAt    rule.Rule[func(connected bool) bool]
+	missForgotten     rule.Rule[func(ago time.Duration) bool]
 	flowsToldApart    rule.Rule[func() bool]
 	rangesForNFTables rule.Rule[func(*apiserver.Server) []netip.Prefix]
 }
@@ -64,7 +70,9 @@ func newBook() *book {
 		finalizerFirst:   finalizerFirst,
 		deletedCleanedUp: deletedCleanedUp,
 		retypedCleanedUp: retypedCleanedUp,
+		balancerUpdated:  balancerUpdated,
 		balancerDeleted:  balancerDeleted,
+		balancedNodeGone: balancedNodeGone,
 		balancesAmong:    balancesAmong,
 		balancerAsks:     balancerAsks,
 
@@ -83,6 +91,7 @@ func newBook() *book {
 		connectionKept:    connectionKept,
 		endedForgotten:    endedForgotten,
 		healthLookedAt:    healthLookedAt,
+		missForgotten:     missForgotten,
 		flowsToldApart:    flowsToldApart,
 		rangesForNFTables: rangesForNFTables,
 	}
@@ -109,7 +118,7 @@ var (
 	}, spec.ProxyHeadlessNotProxied)
 
 	// The client hears from the address that it has sent to.
-	replyFromVIP = rule.New("packet-reply-from-virtual-ip", func() bool { return true }, spec.ProxyRedirectTransparent, spec.ProxyClusterIPReachable)
+	replyFromVIP = rule.New("packet-reply-from-virtual-ip", func(_, _ netip.AddrPort) bool { return true }, spec.ProxyRedirectTransparent, spec.ProxyClusterIPReachable)
 
 	// However fast datagrams follow each other, one comes to be looked at anew. The flow is nil where nobody has answered it yet.
 	flowLookedAt = rule.New("packet-of-flow-looked-at-anew", func(*flow, bool) bool { return true }, spec.ProxyUDPFlowFollowsEndpoints)
@@ -121,6 +130,9 @@ var (
 	endedForgotten = rule.New("packet-of-ended-connection-forgotten", func() bool { return true }, spec.ProxyEndpointRemoved)
 	// What is told of a Service on a connection is what is so now.
 	healthLookedAt = rule.New("packet-health-asked-anew", func(bool) bool { return true }, spec.ProxyHealthCheckPortCloses)
+
+	// Who has asked for a name too early learns of it as soon as anybody else.
+	missForgotten = rule.New("dns-miss-forgotten", func(time.Duration) bool { return true }, spec.ProxyDNSClusterIP, spec.ProxyDNSHeadless, spec.ProxyDNSHeadlessHostnames)
 
 	flowsToldApart = rule.New("packet-of-one-port-told-apart", func() bool { return true }, spec.ProxyRedirectTransparent)
 

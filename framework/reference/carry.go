@@ -17,6 +17,8 @@ type carriage struct {
 	reversed bool
 	// served says that a Service redirects it; away, that its backend is on another node than the one that it entered.
 	served, away bool
+	// outward says that a client outside sent it to a load-balancer address.
+	outward bool
 	// toNarrow and fromNarrow say that the backend or the client is behind a narrow link.
 	toNarrow, fromNarrow bool
 }
@@ -32,7 +34,7 @@ var outsideReached = rule.New("outside-backends-reached", func(*sender) bool { r
 func (d *dataPlane) carried(f *flow, p *candidate.Probe) candidate.Outcome {
 	if p.Payload > 0 {
 		c := carriage{
-			protocol: p.Protocol, payload: p.Payload, reversed: p.Reversed, served: f.decision.Answer == proxy.Forward, away: f.backend.host != f.node, toNarrow: f.backend.Narrow,
+			protocol: p.Protocol, payload: p.Payload, reversed: p.Reversed, served: f.decision.Answer == proxy.Forward, away: f.backend.host != f.node, outward: f.decision.Kind == proxy.LoadBalancer && p.From.Gateway != "", toNarrow: f.backend.Narrow,
 			fromNarrow: p.From.Gateway != "" && p.From.Address == candidate.NarrowAddress,
 		}
 		if sender := d.pods[p.From.Pod]; sender != nil {

@@ -46,7 +46,7 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 	}
 	d := &dataPlane{
 		controlPlane: &controlPlane{server: r.world.server, cidrs: r.serviceCIDRs(), ports: spec.DefaultNodePorts, release: release},
-		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{}, ended: map[flowKey]*flow{}, healthAsked: map[flowKey]bool{},
+		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{}, ended: map[flowKey]*flow{}, healthAsked: map[flowKey]bool{}, missed: map[string]time.Time{},
 	}
 	d.addresses = d.world.external.Take()
 	return d, nil
@@ -64,9 +64,10 @@ type dataPlane struct {
 	lent        map[candidate.PodName]*pod
 	nodes       map[string]*host // of its own
 	flows       map[flowKey]*flow
-	ended       map[flowKey]*flow // connections from a port that the check has chosen
-	healthAsked map[flowKey]bool  // connections on which the health of a Service was asked, and told
-	ports       uint16            // counts source ports
+	ended       map[flowKey]*flow    // connections from a port that the check has chosen
+	healthAsked map[flowKey]bool     // connections on which the health of a Service was asked, and told
+	missed      map[string]time.Time // names that did not exist when they were first asked for
+	ports       uint16               // counts source ports
 	once        sync.Once
 }
 
@@ -109,8 +110,16 @@ func (d *dataPlane) Resolve(_ context.Context, questions []candidate.Question) (
 	_, services, endpoints := d.world.server.ProxySnapshot()
 	zone := d.world.dns.Zone(services, endpoints)
 	said := make([]candidate.Resolution, len(questions))
+	d.world.mu.Lock()
+	defer d.world.mu.Unlock()
 	for i, q := range questions {
 		said[i] = zone.Resolve(q)
+		if at, before := d.missed[q.Name]; before && said[i].Said == candidate.Found && !d.world.book.missForgotten.Do(d.now.Sub(at)) {
+			said[i] = candidate.Resolution{Said: candidate.NoName}
+		}
+		if _, before := d.missed[q.Name]; !before && said[i].Said == candidate.NoName {
+			d.missed[q.Name] = d.now
+		}
 	}
 	return said, nil
 }

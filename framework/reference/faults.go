@@ -3,6 +3,7 @@ package reference
 import (
 	"net/netip"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -59,6 +60,45 @@ var balancerFaults = []wrong{
 			return func(w *world, svc *corev1.Service) bool { return !had[svc.UID] && right(w, svc) }
 		})
 	}},
+	{fault.BalancerPolicyOfCreationKept, func(b *book) {
+		b.balancerUpdated.Wrap(func(right updating) updating {
+			return func(b *balancer, nodes []string, svc *corev1.Service) {
+				was := *b
+				right(b, nodes, svc)
+				if was.ports != nil {
+					b.health = was.health
+				}
+			}
+		})
+	}},
+	{fault.BalancerKeepsDeletedNodes, func(b *book) { b.balancedNodeGone.Off() }},
+	{fault.BalancerRemadeByNodes, func(b *book) {
+		type former struct {
+			*balancer
+			nodes []string
+		}
+		gone := map[types.UID]former{}
+		b.balancerDeleted.Wrap(func(right func(*world, *corev1.Service)) func(*world, *corev1.Service) {
+			return func(w *world, of *corev1.Service) {
+				if was := w.balancers.of[of.UID]; was != nil && gone[of.UID].balancer == nil {
+					gone[of.UID] = former{was, w.balancedNodes()}
+				}
+				right(w, of)
+			}
+		})
+		b.balancersMade.Wrap(func(right func(*world, []*corev1.Service) bool) func(*world, []*corev1.Service) bool {
+			return func(w *world, services []*corev1.Service) bool {
+				wrote := right(w, services)
+				for _, svc := range services {
+					was := gone[svc.UID]
+					if svc.DeletionTimestamp != nil && was.balancer != nil && !slices.Equal(was.nodes, w.balancedNodes()) {
+						w.balancers.of[svc.UID] = was.balancer
+					}
+				}
+				return wrote
+			}
+		})
+	}},
 	{fault.BalancerAsksNobody, func(b *book) { b.balancerAsks.Replace(func(*host, int, bool) bool { return true }) }},
 	{fault.BalancerAsksOnce, func(b *book) {
 		type place struct {
@@ -97,6 +137,7 @@ var packetFaults = []wrong{
 	{fault.FragmentsLost, losing(func(c *carriage) bool { return c.protocol == corev1.ProtocolUDP && c.payload > packetRoom })},
 	{fault.FragmentsNeedFirst, losing(func(c *carriage) bool { return c.reversed && c.served })},
 	{fault.FragmentsLostBetweenNodes, losing(func(c *carriage) bool { return c.protocol == corev1.ProtocolUDP && c.payload > packetRoom && c.away })},
+	{fault.DirectReturnTooBig, losing(func(c *carriage) bool { return c.outward && c.away && c.payload > packetRoom })},
 	{fault.StreamsCut, losing(func(c *carriage) bool { return c.protocol == corev1.ProtocolTCP && c.payload > streamRoom })},
 	{fault.TooBigUntoldToClients, losing(func(c *carriage) bool { return c.toNarrow && c.payload > candidate.NarrowMTU })},
 	{fault.TooBigUntoldToBackends, losing(func(c *carriage) bool { return c.fromNarrow && c.payload > candidate.NarrowMTU })},
@@ -123,6 +164,10 @@ var packetFaults = []wrong{
 	{fault.HealthOfConnectedKept, func(b *book) { b.healthLookedAt.Replace(func(connected bool) bool { return !connected }) }},
 	{fault.EndedConnectionRemembered, func(b *book) { b.endedForgotten.Off() }},
 	{fault.FlowsOfOnePortConfused, func(b *book) { b.flowsToldApart.Off() }},
+	{fault.DNSMissRemembered, func(b *book) { b.missForgotten.Replace(func(ago time.Duration) bool { return ago > time.Minute }) }},
+	{fault.EqualPortsUnanswered, func(b *book) {
+		b.replyFromVIP.Replace(func(source, to netip.AddrPort) bool { return source.Port() != to.Port() })
+	}},
 	{fault.BusyFlowLost, func(b *book) { b.flowLookedAt.Replace(func(f *flow, busy bool) bool { return f != nil || !busy }) }},
 	{fault.UDPFlowBegunEarlyLost, func(b *book) { b.flowLookedAt.Replace(func(f *flow, _ bool) bool { return f != nil }) }},
 	{fault.NFTablesRangeNotAdded, func(b *book) { b.rangesForNFTables.Replace((*apiserver.Server).ServiceCIDRs) }},

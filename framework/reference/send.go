@@ -257,7 +257,7 @@ func (d *dataPlane) open(p *candidate.Probe, from *sender, source netip.AddrPort
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
 	f.backend, f.life = backend, backend.life
-	if decision.Answer == proxy.Forward && !w.book.replyFromVIP.Do() {
+	if decision.Answer == proxy.Forward && !w.book.replyFromVIP.Do(source, p.To) {
 		return nil, candidate.Outcome{Result: candidate.Dropped}
 	}
 	return f, d.carried(f, p)
@@ -280,7 +280,8 @@ func (d *dataPlane) ownPorts(p *candidate.Probe, from *sender, entered *host) (c
 	if node == nil || p.Protocol != corev1.ProtocolTCP || p.Path == "" || loopback && (from.pod != nil || !from.inside) {
 		return candidate.Outcome{}, false
 	}
-	answer := node.HealthCheck(int(p.To.Port()), p.To.Addr().Unmap().Is6())
+	program, _ := d.world.backendAt(p.To, p.Protocol)
+	answer := node.HealthCheck(p.To, program != nil)
 	if key := (flowKey{from: p.From, name: p.Connection, to: p.To}); p.Connection != "" {
 		d.healthAsked[key] = d.healthAsked[key] || answer != nil
 		if answer == nil && !d.world.book.healthLookedAt.Do(d.healthAsked[key]) {

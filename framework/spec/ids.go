@@ -199,6 +199,7 @@ const (
 	APIClusterIPsSecondaryImmutable ID = "api-cluster-ips-secondary-immutable"
 	APIExternalNameRequired         ID = "api-externalname-required"
 	APIExternalNameSyntax           ID = "api-externalname-syntax"
+	APIExternalNameTrailingDot      ID = "api-externalname-trailing-dot"
 	APIExternalNameType             ID = "api-externalname-type"
 	APITypeChange                   ID = "api-type-change"
 	APITypeChangeHoldsClusterIP     ID = "api-type-change-holds-cluster-ip"
@@ -617,6 +618,7 @@ const (
 	ProxyLoadBalancerCleanupDeletion         ID = "proxy-loadbalancer-cleanup-deletion"
 	ProxyLoadBalancerCleanupType             ID = "proxy-loadbalancer-cleanup-type"
 	ProxyLoadBalancerNodeExclusion           ID = "proxy-loadbalancer-node-exclusion"
+	ProxyLoadBalancerNodeDeleted             ID = "proxy-loadbalancer-node-deleted"
 
 	// proxy-modes.yaml
 
@@ -665,6 +667,7 @@ const (
 	ProxyHealthCheckLocalEndpoints        ID = "proxy-health-check-local-endpoints"
 	ProxyHealthCheckPortCloses            ID = "proxy-health-check-port-closes"
 	ProxyHealthCheckPortFollows           ID = "proxy-health-check-port-follows"
+	ProxyHealthCheckNodePortAddresses     ID = "proxy-health-check-node-port-addresses"
 	ProxyHealthCheckResponse              ID = "proxy-health-check-response"
 	ProxyTopologyMayModify                ID = "proxy-topology-may-modify"
 	ProxyTopologyHintsUsed                ID = "proxy-topology-hints-used"
@@ -732,12 +735,14 @@ const (
 	ProxyHairpin                   ID = "proxy-hairpin"
 	ProxyNoEndpointsRefused        ID = "proxy-no-endpoints-refused"
 	ProxyServiceProxyName          ID = "proxy-service-proxy-name"
+	ProxyHeadlessLabel             ID = "proxy-headless-label"
 	ProxyFinalizerKeepsTraffic     ID = "proxy-finalizer-keeps-traffic"
 	ProxyScale                     ID = "proxy-scale"
 	ProxyManyServices              ID = "proxy-many-services"
 	ProxyManyEndpoints             ID = "proxy-many-endpoints"
 	ProxyDualStackAddresses        ID = "proxy-dual-stack-addresses"
 	ProxyDualStackNodePorts        ID = "proxy-dual-stack-node-ports"
+	ProxyNodePortOtherFamily       ID = "proxy-node-port-other-family"
 	ProxyDualStackPolicies         ID = "proxy-dual-stack-policies"
 	ProxyDualStackTransition       ID = "proxy-dual-stack-transition"
 	ProxyLargeDatagrams            ID = "proxy-large-datagrams"

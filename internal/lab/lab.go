@@ -56,7 +56,8 @@ func (o *Options) Components() []programs.Component {
 	c := slices.DeleteFunc(slices.Clone(programs.ControlPlaneComponents), func(c programs.Component) bool {
 		return c == programs.Etcd && o.Servers.EtcdCommand != "" || c == programs.APIServer && o.Servers.APIServerCommand != ""
 	})
-	if o.DataPlane || o.Controllers != "" {
+	// Without nodes it is there for ServiceCIDRs, so that a run judges the same whatever was built before.
+	if o.DataPlane || o.Controllers != "" || o.BinDir == "" && o.Servers.APIServerCommand == "" {
 		c = append(c, programs.ControllerManager)
 	}
 	if o.DataPlane {

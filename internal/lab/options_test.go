@@ -13,8 +13,9 @@ func TestReplacedProgramsAreNotBuilt(t *testing.T) {
 		o    Options
 		want []programs.Component
 	}{
-		{Options{}, []programs.Component{programs.Etcd, programs.APIServer}},
-		{Options{Servers: programs.ServerOptions{EtcdCommand: "kine"}}, []programs.Component{programs.APIServer}},
+		{Options{}, []programs.Component{programs.Etcd, programs.APIServer, programs.ControllerManager}},
+		{Options{BinDir: "d"}, []programs.Component{programs.Etcd, programs.APIServer}},
+		{Options{Servers: programs.ServerOptions{EtcdCommand: "kine"}}, []programs.Component{programs.APIServer, programs.ControllerManager}},
 		{Options{Servers: programs.ServerOptions{APIServerCommand: "server"}}, []programs.Component{programs.Etcd}},
 		{Options{BinDir: "d", DataPlane: true, Proxy: dataplane.ProxyOptions{Command: "proxy"}, Servers: programs.ServerOptions{EtcdCommand: "kine"}}, []programs.Component{programs.APIServer, programs.ControllerManager}},
 	} {

@@ -67,6 +67,16 @@ var _ = ginkgo.Describe("externalName", func() {
 		}
 	})
 
+	check.It(spec.APIExternalNameTrailingDot, "may end in a dot, and keeps it", func(ctx context.Context, cp *check.ControlPlane) {
+		a := cp.Create(ctx, check.Service("a", check.ExternalName(externalNameHost+".")))
+		Expect(a).To(check.BeAccepted())
+		Expect(a.Service.Spec.ExternalName).To(Equal(externalNameHost + "."))
+		cp.Arrange(ctx, check.Service("b", check.ExternalName(externalNameHost)))
+		changed := cp.MergePatch(ctx, "b", `{"spec":{"externalName":"`+externalNameHost+`."}}`)
+		Expect(changed).To(check.BeAccepted())
+		Expect(changed.Service.Spec.ExternalName).To(Equal(externalNameHost + "."))
+	})
+
 	check.It(spec.APIExternalNameSyntax, "is refused if it is no lower-case hostname", func(ctx context.Context, cp *check.ControlPlane) {
 		tooLong := strings.Repeat(strings.Repeat("a", 62)+".", 4) + "ab"
 		for _, host := range []string{

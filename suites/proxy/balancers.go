@@ -123,6 +123,17 @@ func excludeNode(ctx context.Context, net *check.Network, node, value string) er
 	return candidate.Patch(ctx, net.Client().CoreV1().Nodes(), node, types.MergePatchType, patch)
 }
 
+// excludeForAWhile excludes a node, which others may use, until the check ends at most. The check is not judged where the user of the run may not do so.
+func excludeForAWhile(ctx context.Context, net *check.Network, node string) {
+	ginkgo.GinkgoHelper()
+	ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { _ = excludeNode(context.WithoutCancel(ctx), net, node, `null`) })
+	err := excludeNode(ctx, net, node, `""`)
+	if apierrors.IsForbidden(err) {
+		check.LeaveUnjudged("the right to patch nodes", "it labels a node, which the user of this run may not")
+	}
+	check.Must(err)
+}
+
 var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 	check.It(spec.ProxyLoadBalancerCreated, "leads to its endpoints", check.Also(spec.ProxyLoadBalancerClassDefault), check.Timeout(balancersTimeout),
 		func(ctx context.Context, net *check.Network) {
@@ -162,6 +173,26 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 				net.ExpectWithin(ctx, "the first endpoint begins to terminate", balancersBound, by(second)...)
 				net.Remove(ctx, first)
 				net.ExpectWithin(ctx, "the first endpoint is gone", balancersBound, by(second)...)
+			}, spec.ProxyLoadBalancerLocal)
+		})
+
+	check.It(spec.ProxyLoadBalancerLocal, "leads to the nodes with endpoints alone once the policy becomes Local, and to all when it becomes Cluster again",
+		check.Claiming(spec.FeatureHealthCheckNodePort), check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			needBalancers(net)
+			pod := net.Backends(ctx, "app", net.Node(1))[0]
+			svc := net.Expose(ctx, ofBalancers("app", externalCluster))
+			addresses := balancerOf(ctx, net, svc, nil)
+			every := check.AnsweredBy(pod)
+			every.Shots = shotsForEachNode * len(net.Nodes())
+			check.Deciding(func() {
+				net.ExpectWithin(ctx, "its load balancer is made", balancersBound, throughBalancer(addresses, every)...)
+			}, spec.ProxyLoadBalancerCreated)
+			check.Deciding(func() {
+				net.Change(ctx, svc.Name, `{"spec":{"externalTrafficPolicy":"Local"}}`)
+				net.ExpectWithin(ctx, "its policy becomes Local", balancersBound, throughBalancer(addresses, every)...)
+				net.Change(ctx, svc.Name, `{"spec":{"externalTrafficPolicy":"Cluster","healthCheckNodePort":null}}`)
+				net.ExpectWithin(ctx, "its policy becomes Cluster again", balancersBound, throughBalancer(addresses, every)...)
 			}, spec.ProxyLoadBalancerLocal)
 		})
 
@@ -213,6 +244,49 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 					g.Expect(net.Get(ctx, stays.Name).Code).To(Equal(http.StatusNotFound), "answer to a request for the Service")
 				})
 			}, spec.ProxyLoadBalancerCleanupDeletion)
+		})
+
+	check.It(spec.ProxyLoadBalancerCleanupDeletion, "is not made again for a Service that is still being deleted when nodes change", check.OwnNodes(1), check.Claiming(spec.FeatureHealthCheckNodePort), check.Long(),
+		check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.LoadBalancers, serviceController)
+			own, nodes := nodesOfBalancers(ctx, net)
+			pods := net.Backends(ctx, "app", append(nodes, own)...)
+			held := net.Expose(ctx, ofBalancers("held", selecting("app"), check.With(func(s *corev1.Service) { s.Finalizers = []string{keeping} })))
+			stays := net.Expose(ctx, ofBalancers("stays", selecting("app"), externalLocal)) // each node serves its own pod
+			gone, left := balancerOf(ctx, net, held, nil), balancerOf(ctx, net, stays, nil)
+			check.Deciding(func() {
+				net.ExpectWithin(ctx, "load balancers are made", balancersBound, append(throughBalancer(gone, check.AnsweredBy(pods...)), throughBalancer(left, check.AnsweredByEach(pods...))...)...)
+			}, spec.ProxyLoadBalancerCreated)
+			check.Deciding(func() {
+				net.Unexpose(ctx, held.Name)
+				eventually(ctx, net, held, "the Service is deleted, and held by another finalizer", func(g Gomega, now *corev1.Service) {
+					g.Expect(now.Finalizers).To(ConsistOf(keeping), "finalizers of a Service that is being deleted")
+				})
+				excludeForAWhile(ctx, net, own)
+				net.ExpectWithin(ctx, "a node is excluded from load balancers", balancersBound,
+					append(throughBalancer(left, exactlyBy(len(pods), pods[:len(nodes)]...)), throughBalancer(gone, withoutBalancer(pods...))...)...)
+				now := net.Get(ctx, held.Name)
+				Expect(now).To(check.BeAccepted())
+				Expect(now.Service.Finalizers).To(ConsistOf(keeping), "finalizers of a Service that is being deleted")
+				net.LetGo(ctx, held.Name)
+			}, spec.ProxyLoadBalancerCleanupDeletion)
+		})
+
+	check.It(spec.ProxyLoadBalancerNodeDeleted, "leaves a Node out that was deleted", check.Claiming(spec.FeatureHealthCheckNodePort), check.Long(), check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
+		func(ctx context.Context, net *check.Network) {
+			asDeclared(net, spec.LoadBalancers, serviceController)
+			own := net.AddNode(ctx, candidate.ProxyConfiguration{}).Name
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), own)
+			svc := net.Expose(ctx, ofBalancers("app", externalLocal)) // each node serves its own pod
+			addresses := balancerOf(ctx, net, svc, nil)
+			check.Deciding(func() {
+				net.ExpectWithin(ctx, "its load balancer is made", balancersBound, throughBalancer(addresses, check.AnsweredByEach(pods...))...)
+			}, spec.ProxyLoadBalancerCreated)
+			check.Deciding(func() {
+				check.Must(net.Client().CoreV1().Nodes().Delete(ctx, own, metav1.DeleteOptions{})) // its machine goes on, and its pod answers
+				net.ExpectWithin(ctx, "a Node is deleted", balancersBound, throughBalancer(addresses, exactlyBy(len(pods), pods[:2]...))...)
+			}, spec.ProxyLoadBalancerNodeDeleted)
 		})
 
 	check.It(spec.ProxyLoadBalancerCleanupType, "goes, and leads nowhere any more, when the Service becomes another type", check.Also(spec.ProxyLoadBalancerCreated), check.Timeout(balancersTimeout),
@@ -280,22 +354,10 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			addresses := balancerOf(ctx, net, svc, nil)
 			all := throughBalancer(addresses, check.AnsweredByEach(pods...))
 			check.Deciding(func() { net.ExpectWithin(ctx, "its load balancer is made", balancersBound, all...) }, spec.ProxyLoadBalancerCreated)
-			label := func(value string) {
-				ginkgo.GinkgoHelper()
-				check.Must(excludeNode(ctx, net, own, value))
-			}
-			ginkgo.DeferCleanup(func(ctx ginkgo.SpecContext) { // the node may be one that others use
-				_ = excludeNode(context.WithoutCancel(ctx), net, own, `null`)
-			})
-			err := excludeNode(ctx, net, own, `null`) // changes nothing
-			if apierrors.IsForbidden(err) {
-				check.LeaveUnjudged("the right to patch nodes", "it labels a node, which the user of this run may not")
-			}
-			check.Must(err)
 			check.Deciding(func() {
-				label(`""`)
+				excludeForAWhile(ctx, net, own)
 				net.ExpectWithin(ctx, "a node is excluded from load balancers", balancersBound, throughBalancer(addresses, exactlyBy(len(pods), others...))...)
-				label(`null`)
+				check.Must(excludeNode(ctx, net, own, `null`))
 				net.ExpectWithin(ctx, "the node is no longer excluded", balancersBound, all...)
 			}, spec.ProxyLoadBalancerNodeExclusion)
 		})

@@ -60,6 +60,13 @@ var _ = ginkgo.Describe("the DNS name of a Service", func() {
 			net.ExpectRecords(ctx, "a Service of the same name is created", named(net, net.Expose(ctx, exposed("app"))), named(net, ports))
 		})
 
+	check.It(spec.ProxyDNSClusterIP, "resolves though it was asked for before there was the Service",
+		func(ctx context.Context, net *check.Network) {
+			early := check.Service("early", check.With(func(s *corev1.Service) { s.Namespace = net.Namespace() }))
+			net.ExpectRecords(ctx, "there is no such Service", check.Ask(primaryType(net), nameOf(early), check.NoRecords()))
+			net.ExpectRecords(ctx, "the Service is created", named(net, net.Expose(ctx, exposed(early.Name))))
+		})
+
 	check.It(spec.ProxyDNSSrvPort, "leads to its ports by SRV records of their names and protocols",
 		func(ctx context.Context, net *check.Network) {
 			web := check.Port("web", corev1.ProtocolTCP, 80, check.BackendPort)

@@ -50,6 +50,16 @@ var _ = ginkgo.Describe("the DNS name of a headless Service", func() {
 			net.ExpectRecords(ctx, "the last pod becomes unready", check.Ask(primaryType(net), nameOf(svc), check.NoRecords()))
 		})
 
+	check.It(spec.ProxyDNSHeadlessHostnames, "resolves though it was asked for before there was the pod", check.Also(spec.ProxyDNSHeadless),
+		func(ctx context.Context, net *check.Network) {
+			svc := net.Expose(ctx, headless("app"))
+			own := "first." + nameOf(svc)
+			net.ExpectRecords(ctx, "there is no pod", check.Ask(primaryType(net), nameOf(svc), check.NoRecords()), check.Ask(primaryType(net), own, check.NoRecords()))
+			pod := hosted(ctx, net, 0, "app", "first")
+			check.Deciding(func() { net.ExpectRecords(ctx, "a pod comes", resolving(net, svc, pod)) }, spec.ProxyDNSHeadless)
+			net.ExpectRecords(ctx, "a pod comes", check.Ask(primaryType(net), own, ofPods(net, pod)))
+		})
+
 	check.It(spec.ProxyDNSHeadless, "resolves to the endpoints of all its EndpointSlices, be they made by hand",
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2))

@@ -86,6 +86,21 @@ var _ = ginkgo.Describe("endpoints", func() {
 			list("two endpoints are added and one removed", pods[2], pods[0])
 		})
 
+	check.It(spec.ProxyEndpointAdded, "that are added receive connections through external addresses, and those that are removed receive none", check.Also(spec.ProxyEndpointRemoved),
+		func(ctx context.Context, net *check.Network) {
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
+			svc, addresses := exposeOutside(ctx, net, "app", withoutSelector())
+			slice := net.CreateSlice(ctx, net.Slice(svc, pods[0]))
+			list := func(what string, deciding spec.ID, listed ...candidate.Pod) {
+				slice.Endpoints = net.Slice(svc, listed...).Endpoints
+				slice = net.UpdateSlice(ctx, slice)
+				check.Deciding(func() { net.Expect(ctx, what, toOutside(addresses, exactlyBy(2, listed...), outsiders(net)...)...) }, deciding)
+			}
+			net.Expect(ctx, "the Service is created", toOutside(addresses, check.AnsweredBy(pods[0]), outsiders(net)...)...)
+			list("an endpoint is added to one", spec.ProxyEndpointAdded, pods...)
+			list("the first of two endpoints is removed", spec.ProxyEndpointRemoved, pods[1])
+		})
+
 	check.It(spec.ProxyEndpointRemoved, "that are removed receive none from the ports either that clients had connections from before",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))

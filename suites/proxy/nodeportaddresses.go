@@ -41,6 +41,22 @@ func nodePortsOn(ctx context.Context, net *check.Network, onPrimary, onSecondary
 }
 
 var _ = ginkgo.Describe("nodePortAddresses", func() {
+	check.It(spec.ProxyHealthCheckNodePortAddresses, "serve health check node ports in the ranges that they name and nowhere else",
+		func(ctx context.Context, net *check.Network) {
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{Absent: true})
+			primary, secondary := primaryOf(net, node), check.AddressOf(node.SecondaryAddresses, net.PrimaryFamily())
+			if !secondary.IsValid() {
+				check.LeaveUnjudged("nodes with two addresses", "nodes have one address only")
+			}
+			check.Must(net.OwnNodes().StartProxy(ctx, node.Name, candidate.ProxyConfiguration{NodePortAddresses: []string{alone(secondary).String()}}))
+			net.Backends(ctx, "app", net.Node(0), node.Name)
+			svc := net.Expose(ctx, exposed("app", balanced(), externalLocal))
+			at := func(a netip.Addr, want check.Want) check.Case {
+				return check.Case{From: check.Outside(node.Name), To: netip.AddrPortFrom(a, uint16(svc.Spec.HealthCheckNodePort)), Path: "/", Want: want}
+			}
+			net.Expect(ctx, "the Service is created", at(secondary, health(1)), at(primary, noHealth(svc)))
+		})
+
 	check.It(spec.ProxyNodePortAddresses, "serve node ports in the ranges that they name and nowhere else", check.OwnNodes(2), check.Claiming(spec.FeatureNodePort),
 		func(ctx context.Context, net *check.Network) {
 			nodePortsOn(ctx, net, false, true, func(_, secondary netip.Addr) []string { return []string{alone(secondary).String()} })

@@ -11,9 +11,9 @@ import (
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
-// servedByOther leaves the Service to a proxy that there is not.
-func servedByOther() check.ServiceOption {
-	return check.With(func(s *corev1.Service) { s.Labels = map[string]string{check.LabelProxyName: "another-proxy"} })
+// withLabel gives the Service a label.
+func withLabel(label, value string) check.ServiceOption {
+	return check.With(func(s *corev1.Service) { s.Labels = map[string]string{label: value} })
 }
 
 var _ = ginkgo.Describe("the label service-proxy-name", func() {
@@ -21,7 +21,7 @@ var _ = ginkgo.Describe("the label service-proxy-name", func() {
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			inside := append(clients, check.Host(net.Node(0)))
-			svc, addresses := exposeOutside(ctx, net, "app", servedByOther())
+			svc, addresses := exposeOutside(ctx, net, "app", withLabel(check.LabelProxyName, "another-proxy"))
 			served := slices.Concat(
 				clusterIPCalls(svc, check.AnsweredByEach(pods...), inside...), toNodePorts(net, svc, check.AnsweredBy(pods...), outsiders(net)...),
 				toOutside(addresses, check.AnsweredBy(pods...), outsiders(net)...))
@@ -33,5 +33,23 @@ var _ = ginkgo.Describe("the label service-proxy-name", func() {
 			net.Expect(ctx, "the label is removed", served...)
 			net.Change(ctx, svc.Name, `{"metadata":{"labels":{"`+check.LabelProxyName+`":"another-proxy"}}}`)
 			net.Expect(ctx, "the label is set", append(ignored, caughtUp(ctx, net, pods[0], inside...)...)...)
+		})
+})
+
+var _ = ginkgo.Describe("the label headless", func() {
+	check.It(spec.ProxyHeadlessLabel, "on a Service with a virtual address keeps nobody from it",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			labelled, later := net.Expose(ctx, exposed("app", withLabel(corev1.IsHeadlessService, ""))), net.Expose(ctx, exposed("later", selecting("app")))
+			served := func(svc *corev1.Service) []check.Case {
+				return clusterIPCalls(svc, check.AnsweredByEach(pods...), clients...)
+			}
+			check.Deciding(func() { net.Expect(ctx, "a Service without the label is created", served(later)...) }, spec.ProxyClusterIPReachable)
+			net.Expect(ctx, "a Service with the label is created", served(labelled)...)
+			net.Change(ctx, later.Name, `{"metadata":{"labels":{"`+corev1.IsHeadlessService+`":""}}}`)
+			settled(ctx, net, pods[0], clients...)
+			net.ExpectNow(ctx, "the label is set", served(later)...)
+			net.Change(ctx, labelled.Name, `{"metadata":{"labels":{"`+corev1.IsHeadlessService+`":null}}}`)
+			net.Expect(ctx, "the label is removed", served(labelled)...)
 		})
 })

@@ -24,6 +24,12 @@ var (
 		spec.ProxyLoadBalancerNodeExclusion)
 	BalancerAsksNobody = New("load-balancer-asks-no-health-check", "Load balancers of policy Local use nodes without endpoints.",
 		spec.ProxyLoadBalancerLocal)
+	BalancerPolicyOfCreationKept = New("load-balancer-keeps-first-policy", "A load balancer uses nodes without endpoints once its Service becomes Local.",
+		spec.ProxyLoadBalancerLocal)
+	BalancerKeepsDeletedNodes = New("load-balancer-keeps-deleted-nodes", "A load balancer goes on to use Nodes that were deleted.",
+		spec.ProxyLoadBalancerNodeDeleted)
+	BalancerRemadeByNodes = New("load-balancer-remade-by-nodes", "When a Node changes, the load balancer of a Service that is being deleted is made again.",
+		spec.ProxyLoadBalancerCleanupDeletion)
 	BalancerAsksOnce = New("load-balancer-asks-health-check-once", "A load balancer of policy Local goes on to use a node that has lost its endpoints.",
 		spec.ProxyLoadBalancerLocal)
 )

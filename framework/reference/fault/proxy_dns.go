@@ -38,6 +38,8 @@ var (
 		spec.ProxyDNSExternalName)
 	DNSAliasOfNamesBelow = New("dns-alias-of-names-below", "Names below that of an ExternalName Service are aliases, too.",
 		spec.ProxyDNSExternalName)
+	DNSMissRemembered = New("dns-miss-remembered", "A name that was asked for before it existed is unknown for another minute.",
+		spec.ProxyDNSClusterIP, spec.ProxyDNSHeadless, spec.ProxyDNSHeadlessHostnames)
 	DNSAliasWithSelectorHidden = New("dns-alias-with-selector-hidden", "An ExternalName Service with a selector has no CNAME record.",
 		spec.ProxyDNSExternalName)
 	DNSSelectorlessSRVHidden = New("dns-selectorless-srv-hidden", "The ports of a headless Service without selector have no SRV records.",

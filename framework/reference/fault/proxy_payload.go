@@ -10,6 +10,8 @@ var (
 		spec.ProxyLargeDatagrams)
 	FragmentsLostBetweenNodes = New("fragments-lost-between-nodes", "Datagrams that take more than one packet are lost where the backend is on another node.",
 		spec.ProxyLargeDatagrams)
+	DirectReturnTooBig = New("direct-return-too-big", "What fills its packets is lost where a load-balancer address leads clients outside to another node.",
+		spec.ProxyLargeDatagrams, spec.ProxyLargeStreams, spec.ProxyNarrowLinks)
 	StreamsCut = New("streams-cut", "A stream through a Service stands still after 64 KiB.",
 		spec.ProxyLargeStreams)
 	TooBigUntoldToClients = New("too-big-untold-to-clients", "A client is not told that its packets are too big for the link of the backend.",

@@ -52,6 +52,10 @@ var (
 		spec.ProxyHealthCheckPortCloses)
 	HealthCheckPortUnneeded = New("health-check-port-kept-unneeded", "The health check node port of a Service that no longer has one stays open.",
 		spec.ProxyHealthCheckPortCloses)
+	HealthCheckPortGivenUp = New("health-check-port-given-up", "A health check node port that a program of the node had for a while is never opened.",
+		spec.ProxyHealthCheckLocalEndpoints)
+	HealthCheckOnEveryAddress = New("health-check-on-every-address", "Health check node ports are served on node addresses that nodePortAddresses leaves out.",
+		spec.ProxyHealthCheckNodePortAddresses)
 	HealthOfConnectedKept = New("health-of-connected-kept", "Who is connected to a health check node port when its Service goes is told 200 from then on.",
 		spec.ProxyHealthCheckPortCloses)
 	HealthCheckPortFirst = New("health-check-port-first-only", "The first health check node port of a Service stays its only one.",

@@ -28,6 +28,8 @@ var (
 		spec.ProxyUDPFlowFollowsEndpoints)
 	EndedConnectionRemembered = New("ended-connection-remembered", "A connection from a port of a client goes to the endpoint that the one before had from there, be it gone.",
 		spec.ProxyEndpointRemoved)
+	EqualPortsUnanswered = New("equal-ports-unanswered", "A client whose own port is that of the Service gets no answer.",
+		spec.ProxyRedirectTransparent)
 	FlowsOfOnePortConfused = New("flows-of-one-port-confused", "Of connections from one port of a client to several addresses with one endpoint only the first is answered.",
 		spec.ProxyRedirectTransparent)
 	BusyFlowStale = New("busy-udp-flow-stale", "A UDP flow goes on to an endpoint that is gone if it never pauses.",

@@ -36,6 +36,8 @@ var (
 		spec.ProxyHairpin)
 	NoEndpointsDropped = New("no-endpoints-dropped", "A connection to a Service without endpoints is left without an answer.",
 		spec.ProxyNoEndpointsRefused)
+	HeadlessLabelObeyed = New("headless-label-obeyed", "A Service that has the label headless is not served, whatever its clusterIP is.",
+		spec.ProxyHeadlessLabel)
 	ProxyNameIgnored = New("proxy-name-ignored", "Services that are left to another proxy are served.",
 		spec.ProxyServiceProxyName)
 	DeletedServiceStops = New("service-stops-with-its-deletion", "A Service stops as soon as its deletion begins, whatever finalizers it has.",

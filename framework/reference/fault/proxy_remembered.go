@@ -48,6 +48,10 @@ var (
 		spec.ProxyLoadBalancerAddressShared)
 	NodePortsOnOthersAddresses = New("node-ports-on-others-addresses", "Node ports are served on external and load-balancer addresses of other Services.",
 		spec.ProxyExternalIPReachable)
+	ExternalIPLate = New("external-ip-new-endpoint-lost", "For a minute, what an external IP leads to an endpoint that has joined others is lost.",
+		spec.ProxyEndpointAdded, spec.ProxyExternalIPReachable)
+	OtherFamilyNodePortSwallowed = New("other-family-node-port-swallowed", "Connections to a node port at node addresses of a family that the Service has not are taken, and never answered.",
+		spec.ProxyNodePortOtherFamily)
 	ExternalIPFirstPort = New("external-ip-first-port", "All ports of a Service lead to the endpoints of the first one at an external IP.",
 		spec.ProxyCapturesProtocol)
 	AffinityOutsideUnserved = New("affinity-outside-unserved", "A Service with session affinity is served at its cluster IP alone.",

@@ -38,6 +38,10 @@ var (
 		spec.ProxyProgrammingDurationMetric)
 	StartedProxyKeepsGone = New("started-proxy-keeps-gone", "A proxy that starts again goes on to serve what went while it did not run.",
 		spec.ProxyGapFollowed)
+	StartedProxyRefuses = New("started-proxy-refuses", "A proxy that starts again refuses connections until it has seen the endpoints of Services.",
+		spec.ProxyRestartKeepsTraffic)
+	OneNodeStopsFollowing = New("one-node-stops-following", "One node of several follows no change.",
+		spec.ProxyServiceAdded, spec.ProxyClusterIPReachable)
 	RestartCutsFurtherSlices = New("restart-cuts-further-slices", "A proxy that starts cuts the connections to all endpoints of a Service but the first that it sees.",
 		spec.ProxyRestartKeepsTraffic)
 	ReconnectedKeepsGone = New("reconnected-proxy-keeps-gone", "A proxy goes on to serve what went while it was cut off from the API server.",

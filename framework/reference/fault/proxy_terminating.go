@@ -16,6 +16,8 @@ var (
 		spec.ProxyConditionUnset)
 	ReadyUnsetIsNot = New("ready-unset-is-not", "An endpoint whose condition ready is not set is not ready.",
 		spec.ProxyUnreadyEndpointAvoided, spec.ProxyConditionUnset)
+	RolloutNodePortLost = New("rollout-node-port-lost", "While an endpoint terminates, a part of the new connections through node ports is lost.",
+		spec.ProxyTerminatingAvoided, spec.ProxyTerminatingDrains, spec.ProxyBackendChangeTransparent)
 	TerminatingCut = New("terminating-connections-cut", "Connections to a pod are cut when it begins to terminate.",
 		spec.ProxyTerminatingConnectionsKept)
 	DrainFailsHealthCheck = New("drain-fails-health-check-port", "The health check node ports of a node that is about to go fail.",

@@ -144,6 +144,8 @@ type book struct {
 
 	// What the proxy tells of itself and of Services.
 	countsForHealth rule.Rule[func(n *Node, e *Endpoint) bool]
+	healthOn        rule.Rule[addressing]
+	healthOpened    rule.Rule[func(n *Node, s *service, taken bool) bool]
 	healthPorts     rule.Rule[func(s *service) []*servicePort]
 	healthCode      rule.Rule[func(n *Node, count int) int]
 	healthAnswer    rule.Rule[func(s *service, count int) *candidate.HTTPAnswer]
@@ -238,6 +240,8 @@ func newBook() *book {
 		writes:         []rule.Rule[writing]{servicesWritten, flushRepaired, dropRepaired, virtualServersCleared, realServersRepaired},
 
 		countsForHealth: countsForHealth,
+		healthOn:        healthOn,
+		healthOpened:    healthOpened,
 		healthPorts:     healthPorts,
 		healthCode:      healthCode,
 		healthAnswer:    healthAnswer,

@@ -2,8 +2,11 @@ package proxy
 
 import (
 	"net/http"
+	"net/netip"
 	"strconv"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/fault"
@@ -30,6 +33,21 @@ var healthCheckFaults = []wrong{
 					return http.StatusServiceUnavailable
 				}
 				return right(n, count)
+			}
+		})
+	}},
+	{fault.HealthCheckOnEveryAddress, func(b *book) { b.healthOn.Replace(func(*Node, netip.Addr) bool { return true }) }},
+	{fault.HealthCheckPortGivenUp, func(b *book) {
+		type place struct {
+			node *Node
+			of   types.UID
+		}
+		given := map[place]bool{}
+		b.healthOpened.Wrap(func(right func(*Node, *service, bool) bool) func(*Node, *service, bool) bool {
+			return func(n *Node, s *service, taken bool) bool {
+				at := place{n, s.UID}
+				given[at] = given[at] || taken
+				return right(n, s, given[at])
 			}
 		})
 	}},

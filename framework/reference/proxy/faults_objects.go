@@ -15,6 +15,12 @@ import (
 // What can be wrong with which Services are served.
 var serviceFaults = []wrong{
 	{fault.ProxyNameIgnored, func(b *book) { rule.Find(b.unserved, ofAnotherProxy.Name).Off() }},
+	{fault.HeadlessLabelObeyed, func(b *book) {
+		b.unserved = append(b.unserved, bug(func(svc *corev1.Service) bool {
+			_, labelled := svc.Labels[corev1.IsHeadlessService]
+			return labelled
+		}))
+	}},
 	{fault.ExternalNameProxied, func(b *book) { // with a cluster IP of None, too
 		rule.Find(b.unserved, externalNameLeft.Name).Off()
 		rule.Find(b.unserved, headlessLeft.Name).Wrap(func(right func(*corev1.Service) bool) func(*corev1.Service) bool {

@@ -4,6 +4,7 @@ import (
 	"net/netip"
 	"reflect"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -137,6 +138,47 @@ var rememberedFaults = []wrong{
 			}
 		})
 	}},
+	{fault.ExternalIPLate, func(b *book) {
+		type member struct {
+			service types.UID
+			at      netip.AddrPort
+		}
+		joined, until, last := map[member]bool{}, map[member]time.Time{}, &Objects{}
+		afterIndexing(b, func(o *Objects) {
+			for _, s := range o.services {
+				was := last.findService(s.UID)
+				if was == nil || !was.hasEndpoints() {
+					continue
+				}
+				for _, sp := range s.ports {
+					for _, e := range slices.Concat(sp.v4, sp.v6) {
+						joined[member{s.UID, e.Address}] = joined[member{s.UID, e.Address}] || !was.lists(e.Address)
+					}
+				}
+			}
+			last = o
+		})
+		b.clusterPolicy.Wrap(func(right governing) governing {
+			return func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
+				chosen, none := right(c, all)
+				if c.dest.kind != ExternalIP || len(chosen) == 0 {
+					return chosen, none
+				}
+				e := chosen[c.random.IntN(len(chosen))]
+				m := member{c.dest.port.service.UID, e.Address}
+				if joined[m] && until[m].IsZero() {
+					until[m] = c.now.Add(time.Minute)
+				}
+				if c.now.Before(until[m]) {
+					return nil, Drop
+				}
+				return []*Endpoint{e}, none
+			}
+		})
+	}},
+	{fault.OtherFamilyNodePortSwallowed, unanswered(func(c *connection) bool {
+		return c.dest.kind == NodePort && !slices.Contains(c.serviceSpec().IPFamilies, familyOf(c.To.Addr()))
+	})},
 	{fault.ExternalIPFirstPort, func(b *book) {
 		b.claims.Wrap(func(right claiming) claiming {
 			return func(c *connection, t target) *destination {
@@ -296,6 +338,11 @@ func (s *service) hasEndpoints() bool {
 	return slices.ContainsFunc(s.ports, func(sp *servicePort) bool { return len(sp.v4)+len(sp.v6) > 0 })
 }
 
+// lists reports whether an endpoint of any port of the Service has the address.
+func (s *service) lists(at netip.AddrPort) bool {
+	return slices.ContainsFunc(s.ports, func(sp *servicePort) bool { return indexOf(sp.v4, at) >= 0 || indexOf(sp.v6, at) >= 0 })
+}
+
 // findService returns a Service of this moment; nil if it is gone.
 func (o *Objects) findService(uid types.UID) *service {
 	if i := slices.IndexFunc(o.services, func(s *service) bool { return s.UID == uid }); i >= 0 {
@@ -308,15 +355,18 @@ func (o *Objects) findService(uid types.UID) *service {
 func ingressOfOtherFamily(s *service) bool {
 	for _, in := range s.Status.LoadBalancer.Ingress {
 		a, err := netip.ParseAddr(in.IP)
-		family := corev1.IPv4Protocol
-		if a.Is6() {
-			family = corev1.IPv6Protocol
-		}
-		if err == nil && !slices.Contains(s.Spec.IPFamilies, family) {
+		if err == nil && !slices.Contains(s.Spec.IPFamilies, familyOf(a)) {
 			return true
 		}
 	}
 	return false
+}
+
+func familyOf(a netip.Addr) corev1.IPFamily {
+	if a.Is6() {
+		return corev1.IPv6Protocol
+	}
+	return corev1.IPv4Protocol
 }
 
 // endpointsOfFamily is how many endpoints a port of the Service has in one family, at most.

@@ -143,6 +143,16 @@ func unseen(when func(near []*Endpoint) bool) func(*book) {
 var selectFaults = []wrong{
 	{fault.UnreadyUsed, alsoReady(func(e *Endpoint) bool { return !e.Terminating })},
 	{fault.TerminatingMixed, alsoReady(func(e *Endpoint) bool { return e.Serving && e.Terminating })},
+	{fault.RolloutNodePortLost, func(b *book) {
+		b.clusterPolicy.Wrap(func(right governing) governing {
+			return func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
+				if c.dest.kind == NodePort && c.random.IntN(4) == 0 && slices.ContainsFunc(all, func(e *Endpoint) bool { return e.Terminating }) {
+					return nil, Drop
+				}
+				return right(c, all)
+			}
+		})
+	}},
 	{fault.FinishedUsed, func(b *book) { b.lastResort.Wrap(or(func(e *Endpoint) bool { return !e.Serving })) }},
 	{fault.TerminatingUnusedUnderCluster, func(b *book) { b.clusterLastResort.Off() }},
 	{fault.TerminatingUnusedUnderLocal, func(b *book) { b.localLastResort.Off() }},

@@ -68,6 +68,37 @@ var startFaults = []wrong{
 			}
 		})
 	}},
+	{fault.StartedProxyRefuses, func(b *book) {
+		started, until := map[*Node]bool{}, map[*Node]time.Time{}
+		b.started.Wrap(func(right func(*Node)) func(*Node) {
+			return func(n *Node) {
+				right(n)
+				started[n] = n.starts > 1
+			}
+		})
+		b.synced.Wrap(func(right func(*Node, time.Time, *Objects)) func(*Node, time.Time, *Objects) {
+			return func(n *Node, now time.Time, current *Objects) {
+				right(n, now, current)
+				if started[n] {
+					started[n], until[n] = false, now.Add(time.Second)
+				}
+			}
+		})
+		among(b, func(c *connection, _ *Endpoint) bool { return !c.now.Before(until[c.Node]) })
+	}},
+	{fault.OneNodeStopsFollowing, func(b *book) {
+		var stuck *Node
+		rule.Find(b.writes, servicesWritten.Name).Wrap(func(right writing) writing {
+			return func(n *Node, earlier, current *Objects) {
+				if stuck == nil && earlier != nil && !n.Own {
+					stuck = n
+				}
+				if n != stuck {
+					right(n, earlier, current)
+				}
+			}
+		})
+	}},
 	{fault.StartedProxyKeepsGone, func(b *book) {
 		before := map[*Node]*Objects{} // what was programmed when the proxy started again
 		b.started.Wrap(func(right func(*Node)) func(*Node) {

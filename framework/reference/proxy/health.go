@@ -16,13 +16,14 @@ import (
 )
 
 // HealthCheck answers a GET on a port of an address of the node if it is the health check node port of a Service. Who asks at an address of IPv6 learns of endpoints of
-// IPv6. It returns nil for every other port.
-func (n *Node) HealthCheck(port int, ipv6 bool) *candidate.HTTPAnswer {
+// IPv6. It returns nil for every other port, and where a program of the node has the port.
+func (n *Node) HealthCheck(at netip.AddrPort, taken bool) *candidate.HTTPAnswer {
 	if n.programmed == nil {
 		return nil
 	}
-	s := n.programmed.healths[port]
-	if s == nil || !n.running {
+	ipv6 := at.Addr().Unmap().Is6()
+	s := n.programmed.healths[int(at.Port())]
+	if s == nil || !n.running || !n.healthOn.Do(n, at.Addr()) || !n.healthOpened.Do(n, s, taken) {
 		return nil
 	}
 	seen := map[netip.Addr]bool{}
@@ -43,6 +44,14 @@ var (
 	countsForHealth = rule.New("proxy-health-check-counts-ready", func(n *Node, e *Endpoint) bool {
 		return e.Ready && n.isLocal(e)
 	}, spec.ProxyHealthCheckLocalEndpoints, spec.ProxyTerminatingHealthCheckFails)
+
+	// nodePortAddresses are for them, too.
+	healthOn = rule.New("proxy-health-check-on-address", func(n *Node, a netip.Addr) bool {
+		return len(n.config.NodePortAddresses) == 0 || n.servesNodePorts.Do(n, a)
+	}, spec.ProxyHealthCheckNodePortAddresses)
+
+	// The proxy opens the port when it can.
+	healthOpened = rule.New("proxy-health-check-port-opened", func(_ *Node, _ *service, taken bool) bool { return !taken }, spec.ProxyHealthCheckLocalEndpoints)
 
 	// Each port may have pods of its own.
 	healthPorts = rule.New("proxy-health-check-every-port", func(s *service) []*servicePort { return s.ports }, spec.ProxyHealthCheckLocalEndpoints)

@@ -3,6 +3,7 @@ package proxy
 import (
 	"encoding/json"
 	"net/http"
+	"net/netip"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -13,6 +14,7 @@ import (
 
 func TestHealthCheckNodePort(t *testing.T) {
 	const port = 31000
+	at := func(port uint16) netip.AddrPort { return netip.AddrPortFrom(netip.MustParseAddr(nodeIP), port) }
 	withHealth := web(func(s *corev1.Service) { bothLocal(s); s.Spec.HealthCheckNodePort = port })
 	for name, c := range map[string]struct {
 		endpoints   []discoveryv1.Endpoint
@@ -26,7 +28,7 @@ func TestHealthCheckNodePort(t *testing.T) {
 		"terminating here":        {[]discoveryv1.Endpoint{endpoint(1, "n1", terminating)}, http.StatusServiceUnavailable, 0},
 	} {
 		n := nodeWith(candidate.ProxyConfiguration{}, withHealth, slice(c.endpoints...))
-		answer := n.HealthCheck(port, false)
+		answer := n.HealthCheck(at(port), false)
 		if answer == nil {
 			t.Fatalf("%s: no answer", name)
 		}
@@ -42,11 +44,14 @@ func TestHealthCheckNodePort(t *testing.T) {
 		}
 	}
 	n := nodeWith(candidate.ProxyConfiguration{}, withHealth, slice(endpoint(1, "n1", ready)))
-	if n.HealthCheck(port+1, false) != nil {
+	if n.HealthCheck(at(port+1), false) != nil {
 		t.Error("another port answers")
 	}
+	if n.HealthCheck(at(port), true) != nil {
+		t.Error("the port answers that a program of the node has")
+	}
 	n.Stop()
-	if n.HealthCheck(port, false) != nil {
+	if n.HealthCheck(at(port), false) != nil {
 		t.Error("the port answers without a proxy")
 	}
 	expect(t, "rules of a stopped proxy", reached(n, packet(podIP, clusterIP)), "1:8080")

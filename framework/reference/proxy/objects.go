@@ -138,7 +138,7 @@ var (
 
 	headlessLeft = rule.New("proxy-not-for-headless", func(svc *corev1.Service) bool {
 		return svc.Spec.ClusterIP == corev1.ClusterIPNone
-	}, spec.ProxyHeadlessNotProxied)
+	}, spec.ProxyHeadlessNotProxied, spec.ProxyHeadlessLabel)
 )
 
 // Rules for the addresses that lead to a port of a Service.

@@ -32,7 +32,7 @@ var (
 			errs = append(errs, field.Invalid(externalNamePath, name, msg))
 		}
 		return errs
-	}, spec.APIExternalNameSyntax)
+	}, spec.APIExternalNameSyntax, spec.APIExternalNameTrailingDot)
 
 	aliasHasNoClusterIPs = rule.New("alias-has-no-cluster-ips", func(r *Rules, svc, _ *corev1.Service) field.ErrorList {
 		if !r.typeHasClusterIPs.Do(svc) && (len(svc.Spec.ClusterIPs) > 0 || svc.Spec.ClusterIP != "") {

@@ -40,6 +40,14 @@ var typeFaults = []wrong{
 			return nil
 		})
 	}},
+	{fault.ExternalNameDotRefused, func(b *book) {
+		b.checks = before(b.checks, externalNameSyntax, func(_ *Rules, svc, _ *corev1.Service) field.ErrorList {
+			if svc.Spec.Type == corev1.ServiceTypeExternalName && strings.HasSuffix(svc.Spec.ExternalName, ".") {
+				return field.ErrorList{field.Invalid(externalNamePath, svc.Spec.ExternalName, "must not end in a dot")}
+			}
+			return nil
+		})
+	}},
 	{fault.ExternalNameNotValidated, func(b *book) { at(b.checks, externalNameSyntax).Off() }},
 
 	{fault.UpdateDropsChanges, func(b *book) {

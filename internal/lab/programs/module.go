@@ -159,7 +159,7 @@ func generateModule(kubernetesGoMod []byte, v Version, missing []string) ([]byte
 // missingFolder stands in for a module that was not published.
 func missingFolder(path string) string { return "missing/" + strings.ReplaceAll(path, "/", "-") }
 
-// HasServiceCIDRController reports whether kube-controller-manager is there, which a lab without nodes does not build.
+// HasServiceCIDRController reports whether kube-controller-manager is there, which a folder of the user's need not have.
 func (b *Binaries) HasServiceCIDRController() bool {
 	info, err := os.Stat(b.Path(ControllerManager))
 	return err == nil && info.Mode().IsRegular()

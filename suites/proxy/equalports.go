@@ -1,0 +1,69 @@
+package proxy
+
+import (
+	"context"
+	"net/netip"
+	"slices"
+
+	"github.com/onsi/ginkgo/v2"
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/check"
+	"github.com/service-conformance/conformance/framework/spec"
+)
+
+// equalPort is a port that programs of both sides use, as those of SIP do. Clients need no right to have it.
+const equalPort = 5060
+
+// unusedPort is one that no program of a node has, and that is no node port.
+const unusedPort = 1
+
+var _ = ginkgo.Describe("a client whose own port is that of the Service", func() {
+	check.It(spec.ProxyRedirectTransparent, "is answered through every address",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			ports := check.WithPorts(check.Port("tcp", corev1.ProtocolTCP, equalPort, check.BackendPort), check.Port("udp", corev1.ProtocolUDP, equalPort, check.BackendPort))
+			svc, addresses := exposeOutside(ctx, net, "app", ports)
+			want := check.AnsweredBy(pods...)
+			cases := eachWay(check.ServiceAddress(svc, equalPort), want, clients...)
+			for i, from := range outsiders(net) {
+				for _, a := range addresses {
+					cases = append(cases, eachWay(netip.AddrPortFrom(a, equalPort), want, from)...)
+				}
+				for k := range 2 {
+					cases = append(cases, check.Case{From: from, To: onNodePort(net, i, svc, k), Protocol: inTurn(k), Want: want})
+				}
+			}
+			// A kernel remembers an attempt from before the Service was served, and lets others from that port go the same way.
+			net.Expect(ctx, "the Service is created", cases...)
+			equal := slices.Clone(cases)
+			for i := range equal {
+				equal[i].SourcePort, equal[i].Connection = int(equal[i].To.Port()), "equal ports to "+equal[i].To.String()
+			}
+			net.Expect(ctx, "clients send from the port that they send to", equal...)
+		})
+})
+
+var _ = ginkgo.Describe("a node port", func() {
+	check.It(spec.ProxyNodePortOtherFamily, "is closed at node addresses of the family that its Service has not", check.DualStack(), check.Claiming(spec.FeatureNodePort),
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			closed := netip.AddrPortFrom(check.AddressOf(net.Nodes()[0].Addresses, net.OtherFamily()), unusedPort)
+			for _, shots := range net.Send(ctx, candidate.Probe{From: clients[0], To: closed, Protocol: corev1.ProtocolTCP}, candidate.Probe{From: check.Outside(net.Node(0)), To: closed, Protocol: corev1.ProtocolTCP}) {
+				if shots[0].Result != candidate.Refused {
+					check.LeaveUnjudged("nodes that refuse connections to ports that nobody serves", "a connection to port %d of a node was %s", unusedPort, shots[0].Result)
+				}
+			}
+			svc := net.Expose(ctx, exposed("app", onNodePorts(), check.WithPolicy(corev1.IPFamilyPolicySingleStack)))
+			var cases []check.Case
+			for i := range 2 {
+				for _, c := range []candidate.Client{clients[1-i], clients[2], check.Outside(net.Node(i))} {
+					cases = append(cases,
+						check.Case{From: c, To: onNodePort(net, i, svc, 0), Want: check.AnsweredBy(pods...)},
+						check.Case{From: c, To: onNodePortOf(net, i, svc, 0, net.OtherFamily()), Want: check.ConnectionRefused()})
+				}
+			}
+			net.Expect(ctx, "a Service of one family is created", cases...)
+		})
+})
