@@ -68,6 +68,9 @@ func fillRange(ctx context.Context, cp *check.ControlPlane) *fill {
 	f.beAlone(ctx, cp)
 	f.respectReserved()
 	words := fmt.Sprintf("%d, the last %d of them in this order: %v", len(f.bulk)+len(f.rest), min(len(f.rest), 2*orderedTail), f.rest[max(0, len(f.rest)-2*orderedTail):])
+	if f.refusal.Code != 0 {
+		words += "; then " + f.refusal.String()
+	}
 	check.RecordAddresses("addresses handed out", words, f.cidr, slices.Concat(f.bulk, f.rest), len(f.bulk))
 	return f
 }

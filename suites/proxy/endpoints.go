@@ -86,7 +86,8 @@ var _ = ginkgo.Describe("endpoints", func() {
 			list("two endpoints are added and one removed", pods[2], pods[0])
 		})
 
-	check.It(spec.ProxyEndpointAdded, "that are added receive connections through external addresses, and those that are removed receive none", check.Also(spec.ProxyEndpointRemoved),
+	check.It(spec.ProxyEndpointAdded, "that are added receive connections through external addresses, and those that are removed receive none",
+		check.Also(spec.ProxyEndpointRemoved, spec.ProxyExternalIPReachable, spec.ProxyLoadBalancerReachable),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			svc, addresses := exposeOutside(ctx, net, "app", withoutSelector())
@@ -96,7 +97,9 @@ var _ = ginkgo.Describe("endpoints", func() {
 				slice = net.UpdateSlice(ctx, slice)
 				check.Deciding(func() { net.Expect(ctx, what, toOutside(addresses, exactlyBy(2, listed...), outsiders(net)...)...) }, deciding)
 			}
-			net.Expect(ctx, "the Service is created", toOutside(addresses, check.AnsweredBy(pods[0]), outsiders(net)...)...)
+			for i, kind := range []spec.ID{spec.ProxyExternalIPReachable, spec.ProxyLoadBalancerReachable}[:len(addresses)] {
+				check.Deciding(func() { net.Expect(ctx, "the Service is created", toOutside(addresses[i:i+1], check.AnsweredBy(pods[0]), outsiders(net)...)...) }, kind)
+			}
 			list("an endpoint is added to one", spec.ProxyEndpointAdded, pods...)
 			list("the first of two endpoints is removed", spec.ProxyEndpointRemoved, pods[1])
 		})

@@ -95,51 +95,89 @@ var _ = ginkgo.Describe("trafficDistribution", func() {
 		})
 })
 
+// severalZones are the names of the nodes, and of the zones that they are in.
+func severalZones(net *check.Network) (names, zones []string) {
+	ginkgo.GinkgoHelper()
+	for _, n := range net.Nodes() {
+		names = append(names, n.Name)
+		if !slices.Contains(zones, n.Zone) {
+			zones = append(zones, n.Zone)
+		}
+	}
+	if len(zones) < 2 || slices.Contains(zones, "") {
+		check.LeaveUnjudged(check.ByZones, "the nodes are not in two or more zones (label topology.kubernetes.io/zone)")
+	}
+	return names, zones
+}
+
+// topologyAuto asks for hints by the CPUs of zones.
+func topologyAuto() check.ServiceOption {
+	return check.With(func(s *corev1.Service) { s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"} })
+}
+
+// enoughForZones is a number of endpoints with which no zone is more than a fifth beyond its share, however the CPUs are divided among up to four zones.
+const enoughForZones = 24
+
+// hintsByZone counts the endpoints that have a hint for a zone, and those that have none.
+func hintsByZone(found []discoveryv1.EndpointSlice) map[string]int {
+	count := map[string]int{}
+	for _, s := range found {
+		for _, e := range s.Endpoints {
+			if e.Hints == nil || len(e.Hints.ForZones) == 0 {
+				count["without a hint"]++
+				continue
+			}
+			for _, z := range e.Hints.ForZones {
+				count[z.Name]++
+			}
+		}
+	}
+	return count
+}
+
+// hintedForEach demands hints for every zone.
+func hintedForEach(ctx context.Context, net *check.Network, svc *corev1.Service, what string, zones []string) {
+	ginkgo.GinkgoHelper()
+	generated(ctx, net, svc, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
+		g.Expect(addressesIn(found)).To(HaveLen(enoughForZones))
+		got := hintsByZone(found)
+		for _, z := range zones {
+			g.Expect(got).To(HaveKeyWithValue(z, BeNumerically(">", 0)), "endpoints by the zone that they have a hint for")
+		}
+		g.Expect(got).To(HaveLen(len(zones)), "endpoints by the zone that they have a hint for")
+	})
+}
+
 var _ = ginkgo.Describe("the annotation topology-mode Auto", func() {
 	check.It(spec.ProxyTopologyModeAuto, "gives hints for all zones where there are enough endpoints, and none where there are not",
 		func(ctx context.Context, net *check.Network) {
-			var names, zones []string
-			for _, n := range net.Nodes() {
-				names = append(names, n.Name)
-				if !slices.Contains(zones, n.Zone) {
-					zones = append(zones, n.Zone)
-				}
-			}
-			if len(zones) < 2 || slices.Contains(zones, "") {
-				check.LeaveUnjudged(check.ByZones, "the nodes are not in two or more zones (label topology.kubernetes.io/zone)")
-			}
-			auto := check.With(func(s *corev1.Service) { s.Annotations = map[string]string{corev1.AnnotationTopologyMode: "Auto"} })
-			// With 24 endpoints no zone is more than a fifth beyond its share, however the CPUs are divided among up to four zones.
-			podObjects(ctx, net, "many", 24, names...)
+			names, zones := severalZones(net)
+			podObjects(ctx, net, "many", enoughForZones, names...)
 			podObjects(ctx, net, "few", 1, names...)
-			many := net.Expose(ctx, exposed("many", auto, check.Headless()))
-			few := net.Expose(ctx, exposed("few", auto, check.Headless()))
-			hints := func(found []discoveryv1.EndpointSlice) map[string]int {
-				count := map[string]int{}
-				for _, s := range found {
-					for _, e := range s.Endpoints {
-						if e.Hints == nil || len(e.Hints.ForZones) == 0 {
-							count["without a hint"]++
-							continue
-						}
-						for _, z := range e.Hints.ForZones {
-							count[z.Name]++
-						}
-					}
-				}
-				return count
-			}
-			generated(ctx, net, many, "a Service with 24 endpoints is created", func(g Gomega, found []discoveryv1.EndpointSlice) {
-				g.Expect(addressesIn(found)).To(HaveLen(24))
-				got := hints(found)
-				for _, z := range zones {
-					g.Expect(got).To(HaveKeyWithValue(z, BeNumerically(">", 0)), "endpoints by the zone that they have a hint for")
-				}
-				g.Expect(got).To(HaveLen(len(zones)), "endpoints by the zone that they have a hint for")
-			})
+			many := net.Expose(ctx, exposed("many", topologyAuto(), check.Headless()))
+			few := net.Expose(ctx, exposed("few", topologyAuto(), check.Headless()))
+			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", zones)
 			what := fmt.Sprintf("a Service with one endpoint for %d zones is created", len(zones))
 			generated(ctx, net, few, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
-				g.Expect(hints(found)).To(Equal(map[string]int{"without a hint": 1}), "endpoints by the zone that they have a hint for")
+				g.Expect(hintsByZone(found)).To(Equal(map[string]int{"without a hint": 1}), "endpoints by the zone that they have a hint for")
 			})
+		})
+
+	check.It(spec.ProxyTopologyModeAuto, "gives the hints back when a node that had no zone gets one", check.OwnNodes(1), check.Alone(), check.Long(), // hints of all Services go meanwhile
+		func(ctx context.Context, net *check.Network) {
+			names, zones := severalZones(net)
+			podObjects(ctx, net, "many", enoughForZones, names...)
+			many := net.Expose(ctx, exposed("many", topologyAuto(), check.Headless()))
+			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", zones)
+			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
+			toTheZone(ctx, net, node.Name, "")
+			later := net.Expose(ctx, exposed("later", selecting("many"), topologyAuto(), check.Headless()))
+			generated(ctx, net, later, "a node has no zone, and a Service is created", func(g Gomega, found []discoveryv1.EndpointSlice) {
+				g.Expect(addressesIn(found)).To(HaveLen(enoughForZones)) // the controllers have seen the node, whatever they make of it
+			})
+			toTheZone(ctx, net, node.Name, zones[0])
+			for _, svc := range []*corev1.Service{later, many} {
+				hintedForEach(ctx, net, svc, "the node gets its zone", zones)
+			}
 		})
 })

@@ -136,6 +136,23 @@ var changeFaults = []wrong{
 			}
 		})
 	}},
+	{fault.HintsOfLateZoneMissing, func(b *book) {
+		lost := map[types.UID]string{} // what a Service was like when a node without a zone took its hints
+		b.hintsByCPU.Wrap(func(right func(*task, []*discoveryv1.Endpoint)) func(*task, []*discoveryv1.Endpoint) {
+			return func(t *task, all []*discoveryv1.Endpoint) {
+				state := t.Service.ResourceVersion
+				for _, e := range all {
+					state += " " + e.Addresses[0]
+				}
+				if len(t.shareOfCPU()) < 2 {
+					lost[t.Service.UID] = state
+				}
+				if lost[t.Service.UID] != state {
+					right(t, all)
+				}
+			}
+		})
+	}},
 	{fault.SliceZoneOfFirst, func(b *book) {
 		b.endpointZone.Wrap(func(right func(*task, *corev1.Pod) string) func(*task, *corev1.Pod) string {
 			return func(t *task, pod *corev1.Pod) string {

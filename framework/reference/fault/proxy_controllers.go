@@ -101,6 +101,7 @@ var (
 	NamedTargetOfFirst         = New("named-target-of-first-container", "A named targetPort is looked for in the first container that has a port of the name, whatever its protocol is", spec.ProxyTargetPortName)
 	MirrorAfterSelectorMissing = New("mirror-after-selector-missing", "Endpoints written by hand are not mirrored where the Service had a selector before", spec.ProxySelectorlessEndpointsMirrored, spec.ProxySelectorlessUntouched)
 	QuickReadinessLost         = New("quick-readiness-lost", "an endpoint whose pod turns unready and ready several times within a second stays unready until it turns again", spec.ProxyEndpointsSettle)
+	HintsOfLateZoneMissing     = New("hints-of-late-zone-missing", "hints that went because a Node had no zone come back with the next change of the Service or its pods alone", spec.ProxyTopologyModeAuto)
 	SliceZoneOfFirst           = New("slice-zone-of-first", "an endpoint keeps the zone that its Node had when the pod became an endpoint", spec.ProxySliceZoneFollowed)
 	EndpointsTruncatedSilently = NewSlow("endpoints-truncated-silently", "an Endpoints object of more than 1000 addresses is cut and does not say so", spec.ProxyEndpointsObjectTruncated)
 )
