@@ -277,7 +277,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.LoadBalancers, serviceController)
 			own := net.AddNode(ctx, candidate.ProxyConfiguration{}).Name
-			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), own)
+			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1), net.Node(2), own)
 			svc := net.Expose(ctx, ofBalancers("app", externalLocal)) // each node serves its own pod
 			addresses := balancerOf(ctx, net, svc, nil)
 			check.Deciding(func() {
@@ -285,7 +285,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			}, spec.ProxyLoadBalancerCreated)
 			check.Deciding(func() {
 				check.Must(net.Client().CoreV1().Nodes().Delete(ctx, own, metav1.DeleteOptions{})) // its machine goes on, and its pod answers
-				net.ExpectWithin(ctx, "a Node is deleted", balancersBound, throughBalancer(addresses, exactlyBy(len(pods), pods[:2]...))...)
+				net.ExpectWithin(ctx, "a Node is deleted", balancersBound, throughBalancer(addresses, exactlyBy(len(pods), pods[:3]...))...)
 			}, spec.ProxyLoadBalancerNodeDeleted)
 		})
 

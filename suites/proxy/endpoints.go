@@ -98,7 +98,9 @@ var _ = ginkgo.Describe("endpoints", func() {
 				check.Deciding(func() { net.Expect(ctx, what, toOutside(addresses, exactlyBy(2, listed...), outsiders(net)...)...) }, deciding)
 			}
 			for i, kind := range []spec.ID{spec.ProxyExternalIPReachable, spec.ProxyLoadBalancerReachable}[:len(addresses)] {
-				check.Deciding(func() { net.Expect(ctx, "the Service is created", toOutside(addresses[i:i+1], check.AnsweredBy(pods[0]), outsiders(net)...)...) }, kind)
+				check.Deciding(func() {
+					net.Expect(ctx, "the Service is created", toOutside(addresses[i:i+1], check.AnsweredBy(pods[0]), outsiders(net)...)...)
+				}, kind)
 			}
 			list("an endpoint is added to one", spec.ProxyEndpointAdded, pods...)
 			list("the first of two endpoints is removed", spec.ProxyEndpointRemoved, pods[1])

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	. "github.com/onsi/gomega"
@@ -118,6 +119,9 @@ func topologyAuto() check.ServiceOption {
 // enoughForZones is a number of endpoints with which no zone is more than a fifth beyond its share, however the CPUs are divided among up to four zones.
 const enoughForZones = 24
 
+// aloneBound is how long a check that nothing runs beside waits for the controllers.
+const aloneBound = 10 * time.Second
+
 // hintsByZone counts the endpoints that have a hint for a zone, and those that have none.
 func hintsByZone(found []discoveryv1.EndpointSlice) map[string]int {
 	count := map[string]int{}
@@ -135,10 +139,11 @@ func hintsByZone(found []discoveryv1.EndpointSlice) map[string]int {
 	return count
 }
 
-// hintedForEach demands hints for every zone.
-func hintedForEach(ctx context.Context, net *check.Network, svc *corev1.Service, what string, zones []string) {
+// hintedForEach demands hints for every zone within the bound.
+func hintedForEach(ctx context.Context, net *check.Network, svc *corev1.Service, what string, bound time.Duration, zones []string) {
 	ginkgo.GinkgoHelper()
-	generated(ctx, net, svc, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
+	net.Converge(ctx, what, bound, func(g Gomega) {
+		found := slicesNaming(ctx, net, svc)
 		g.Expect(addressesIn(found)).To(HaveLen(enoughForZones))
 		got := hintsByZone(found)
 		for _, z := range zones {
@@ -156,7 +161,7 @@ var _ = ginkgo.Describe("the annotation topology-mode Auto", func() {
 			podObjects(ctx, net, "few", 1, names...)
 			many := net.Expose(ctx, exposed("many", topologyAuto(), check.Headless()))
 			few := net.Expose(ctx, exposed("few", topologyAuto(), check.Headless()))
-			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", zones)
+			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", check.ConvergenceBound, zones)
 			what := fmt.Sprintf("a Service with one endpoint for %d zones is created", len(zones))
 			generated(ctx, net, few, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
 				g.Expect(hintsByZone(found)).To(Equal(map[string]int{"without a hint": 1}), "endpoints by the zone that they have a hint for")
@@ -168,7 +173,7 @@ var _ = ginkgo.Describe("the annotation topology-mode Auto", func() {
 			names, zones := severalZones(net)
 			podObjects(ctx, net, "many", enoughForZones, names...)
 			many := net.Expose(ctx, exposed("many", topologyAuto(), check.Headless()))
-			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", zones)
+			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", check.ConvergenceBound, zones)
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			toTheZone(ctx, net, node.Name, "")
 			later := net.Expose(ctx, exposed("later", selecting("many"), topologyAuto(), check.Headless()))
@@ -177,7 +182,7 @@ var _ = ginkgo.Describe("the annotation topology-mode Auto", func() {
 			})
 			toTheZone(ctx, net, node.Name, zones[0])
 			for _, svc := range []*corev1.Service{later, many} {
-				hintedForEach(ctx, net, svc, "the node gets its zone", zones)
+				hintedForEach(ctx, net, svc, "the node gets its zone", aloneBound, zones)
 			}
 		})
 })

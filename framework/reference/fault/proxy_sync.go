@@ -38,7 +38,7 @@ var (
 		spec.ProxyProgrammingDurationMetric)
 	StartedProxyKeepsGone = New("started-proxy-keeps-gone", "A proxy that starts again goes on to serve what went while it did not run.",
 		spec.ProxyGapFollowed)
-	StartedProxyRefuses = New("started-proxy-refuses", "A proxy that starts again refuses connections until it has seen the endpoints of Services.",
+	StartedProxyRefuses = New("started-proxy-refuses", "A proxy that starts again refuses the first connections to each Service that it has served before.",
 		spec.ProxyRestartKeepsTraffic)
 	OneNodeStopsFollowing = New("one-node-stops-following", "One node of several follows no change.",
 		spec.ProxyServiceAdded, spec.ProxyClusterIPReachable)

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/reference/rule"
@@ -69,22 +71,29 @@ var startFaults = []wrong{
 		})
 	}},
 	{fault.StartedProxyRefuses, func(b *book) {
-		started, until := map[*Node]bool{}, map[*Node]time.Time{}
+		refused := map[*Node]map[types.UID]int{} // how many more connections
 		b.started.Wrap(func(right func(*Node)) func(*Node) {
 			return func(n *Node) {
 				right(n)
-				started[n] = n.starts > 1
-			}
-		})
-		b.synced.Wrap(func(right func(*Node, time.Time, *Objects)) func(*Node, time.Time, *Objects) {
-			return func(n *Node, now time.Time, current *Objects) {
-				right(n, now, current)
-				if started[n] {
-					started[n], until[n] = false, now.Add(time.Second)
+				refused[n] = map[types.UID]int{}
+				if n.programmed != nil {
+					for _, s := range n.programmed.services {
+						refused[n][s.UID] = 3
+					}
 				}
 			}
 		})
-		among(b, func(c *connection, _ *Endpoint) bool { return !c.now.Before(until[c.Node]) })
+		for _, r := range []*rule.Rule[governing]{&b.clusterPolicy, &b.localPolicy} {
+			r.Wrap(func(right governing) governing {
+				return func(c *connection, all []*Endpoint) ([]*Endpoint, Answer) {
+					if uid := c.dest.port.service.UID; refused[c.Node][uid] > 0 {
+						refused[c.Node][uid]--
+						return nil, Refuse
+					}
+					return right(c, all)
+				}
+			})
+		}
 	}},
 	{fault.OneNodeStopsFollowing, func(b *book) {
 		var stuck *Node
