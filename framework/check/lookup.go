@@ -116,7 +116,13 @@ func SomeRecords(n int) RecordsWant {
 // is demanded of one that does not know the "kubernetes" Service.
 func (n *Network) ExpectRecords(ctx context.Context, what string, lookups ...Lookup) []candidate.Resolution {
 	ginkgo.GinkgoHelper()
-	within := bounded(n.Patiently(ConvergenceBound))
+	return n.ExpectRecordsWithin(ctx, what, ConvergenceBound, lookups...)
+}
+
+// ExpectRecordsWithin is ExpectRecords with another bound.
+func (n *Network) ExpectRecordsWithin(ctx context.Context, what string, bound time.Duration, lookups ...Lookup) []candidate.Resolution {
+	ginkgo.GinkgoHelper()
+	within := bounded(n.Patiently(bound))
 	var passed, first time.Duration // on the candidate's clock
 	watch, pause, held := startStopwatch(), n.Patiently(pollInterval), 0
 	defer watch.stop()

@@ -94,9 +94,7 @@ var (
 		return answer != nil && answer.Code == http.StatusOK
 	}, spec.ProxyLoadBalancerLocal)
 
-	balancedNodeGone = rule.New("load-balancer-node-deleted", func(node *corev1.Node) bool {
-		return node == nil || node.DeletionTimestamp != nil
-	}, spec.ProxyLoadBalancerNodeDeleted)
+	balancedNodes = rule.New("load-balancer-nodes-of-now", (*world).nodesForBalancers, spec.ProxyLoadBalancerNodeDeleted)
 
 	// KEP-1143.
 	balancesAmong = rule.New("load-balancer-nodes", func(node *corev1.Node) bool {
@@ -118,7 +116,7 @@ func (w *world) balanceOne(svc *corev1.Service) (wrote bool) {
 		if b == nil {
 			b = w.newBalancer(svc)
 		}
-		w.book.balancerUpdated.Do(b, w.balancedNodes(), svc)
+		w.book.balancerUpdated.Do(b, w.book.balancedNodes.Do(w), svc)
 		return w.showIngress(svc, b.addresses) || wrote
 	case holds && (w.book.deletedCleanedUp.Do(svc) || w.book.retypedCleanedUp.Do(svc)):
 		w.book.balancerDeleted.Do(w, svc)
@@ -145,14 +143,14 @@ func (w *world) newBalancer(svc *corev1.Service) *balancer {
 	return b
 }
 
-// balancedNodes are the nodes that load balancers use, in the order of their names.
-func (w *world) balancedNodes() (names []string) {
+// nodesForBalancers are the nodes that load balancers use, in the order of their names.
+func (w *world) nodesForBalancers() (names []string) {
 	for name := range w.nodes {
 		node := w.server.Node(name)
-		if w.book.balancedNodeGone.Do(node) {
+		if node == nil || node.DeletionTimestamp != nil {
 			continue
 		}
-		if node == nil || w.book.balancesAmong.Do(node) {
+		if w.book.balancesAmong.Do(node) {
 			names = append(names, name)
 		}
 	}

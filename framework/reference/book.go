@@ -36,7 +36,7 @@ type book struct {
 	retypedCleanedUp rule.Rule[asking]
 	balancerUpdated  rule.Rule[updating]
 	balancerDeleted  rule.Rule[func(w *world, of *corev1.Service)]
-	balancedNodeGone rule.Rule[nodal]
+	balancedNodes    rule.Rule[func(w *world) []string]
 	balancesAmong    rule.Rule[nodal]
 	balancerAsks     rule.Rule[asked]
 
@@ -72,7 +72,7 @@ func newBook() *book {
 		retypedCleanedUp: retypedCleanedUp,
 		balancerUpdated:  balancerUpdated,
 		balancerDeleted:  balancerDeleted,
-		balancedNodeGone: balancedNodeGone,
+		balancedNodes:    balancedNodes,
 		balancesAmong:    balancesAmong,
 		balancerAsks:     balancerAsks,
 

@@ -71,7 +71,24 @@ var balancerFaults = []wrong{
 			}
 		})
 	}},
-	{fault.BalancerKeepsDeletedNodes, func(b *book) { b.balancedNodeGone.Off() }},
+	{fault.BalancerKeepsDeletedNodes, func(b *book) {
+		used := map[string]bool{}
+		b.balancedNodes.Wrap(func(right func(*world) []string) func(*world) []string {
+			return func(w *world) []string {
+				names := right(w)
+				for _, name := range names {
+					used[name] = true
+				}
+				for name := range used {
+					if w.nodes[name] != nil && w.server.Node(name) == nil {
+						names = append(names, name)
+					}
+				}
+				slices.Sort(names)
+				return names
+			}
+		})
+	}},
 	{fault.BalancerRemadeByNodes, func(b *book) {
 		type former struct {
 			*balancer
@@ -81,7 +98,7 @@ var balancerFaults = []wrong{
 		b.balancerDeleted.Wrap(func(right func(*world, *corev1.Service)) func(*world, *corev1.Service) {
 			return func(w *world, of *corev1.Service) {
 				if was := w.balancers.of[of.UID]; was != nil && gone[of.UID].balancer == nil {
-					gone[of.UID] = former{was, w.balancedNodes()}
+					gone[of.UID] = former{was, w.book.balancedNodes.Do(w)}
 				}
 				right(w, of)
 			}
@@ -91,7 +108,7 @@ var balancerFaults = []wrong{
 				wrote := right(w, services)
 				for _, svc := range services {
 					was := gone[svc.UID]
-					if svc.DeletionTimestamp != nil && was.balancer != nil && !slices.Equal(was.nodes, w.balancedNodes()) {
+					if svc.DeletionTimestamp != nil && was.balancer != nil && !slices.Equal(was.nodes, w.book.balancedNodes.Do(w)) {
 						w.balancers.of[svc.UID] = was.balancer
 					}
 				}

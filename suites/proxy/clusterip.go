@@ -145,7 +145,7 @@ var _ = ginkgo.Describe("a cluster IP", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyRedirectTransparent, "is what replies come from, whatever other address with the same backend the client uses from the same port",
+	check.It(spec.ProxyRedirectTransparent, "is what replies come from, also where a client uses two from one port",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
 			one, two := net.Expose(ctx, exposed("app")), net.Expose(ctx, exposed("two", selecting("app")))

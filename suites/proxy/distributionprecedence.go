@@ -28,13 +28,13 @@ var _ = ginkgo.Describe("what trafficDistribution gives way to", func() {
 	check.It(spec.ProxyTrafficDistributionNodeFallsBack, "PreferSameNode falls back to the zone, then to every endpoint",
 		func(ctx context.Context, net *check.Network) {
 			in := newNeighbourhood(net)
-			pods := net.Backends(ctx, "app", in.near, in.neighbour, in.far)
+			pods := net.Backends(ctx, "app", in.near, in.neighbour, in.far, in.far)
 			svc := distributed(ctx, net, "app", corev1.ServiceTrafficDistributionPreferSameNode)
 			client := net.ClientPod(ctx, in.near)
 			net.SetReady(ctx, pods[0], false)
-			net.Expect(ctx, "the node of the client has no ready endpoint", clusterIPCalls(svc, onlyBy(3, pods[1]), client, client)...)
+			net.Expect(ctx, "the node of the client has no ready endpoint", clusterIPCalls(svc, onlyBy(4, pods[1]), client, client)...)
 			net.SetReady(ctx, pods[1], false)
-			net.Expect(ctx, "nor has its zone", clusterIPCalls(svc, check.AnsweredBy(pods[2]), client, client)...)
+			net.Expect(ctx, "nor has its zone", clusterIPCalls(svc, exactlyBy(4, pods[2:]...), client, client)...)
 		})
 
 	check.It(spec.ProxyTrafficDistributionLocalFirst, "internalTrafficPolicy Local keeps traffic on the node",

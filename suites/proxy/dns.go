@@ -3,6 +3,7 @@ package proxy
 import (
 	"context"
 	"net/netip"
+	"time"
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -46,6 +47,9 @@ func named(net *check.Network, svc *corev1.Service) check.Lookup {
 	return check.Ask(primaryType(net), nameOf(svc), check.ResolvesTo(check.ServiceAddress(svc, exposedPort).Addr()))
 }
 
+// missBound is how long a name may stay unknown to those that asked too early. DNS servers of clusters remember a miss for 30 s at most.
+const missBound = check.ConvergenceBound + 15*time.Second
+
 var _ = ginkgo.Describe("the DNS name of a Service", func() {
 	check.It(spec.ProxyDNSClusterIP, "resolves to its virtual address for as long as it has that",
 		func(ctx context.Context, net *check.Network) {
@@ -64,7 +68,7 @@ var _ = ginkgo.Describe("the DNS name of a Service", func() {
 		func(ctx context.Context, net *check.Network) {
 			early := check.Service("early", check.With(func(s *corev1.Service) { s.Namespace = net.Namespace() }))
 			net.ExpectRecords(ctx, "there is no such Service", check.Ask(primaryType(net), nameOf(early), check.NoRecords()))
-			net.ExpectRecords(ctx, "the Service is created", named(net, net.Expose(ctx, exposed(early.Name))))
+			net.ExpectRecordsWithin(ctx, "the Service is created", missBound, named(net, net.Expose(ctx, exposed(early.Name))))
 		})
 
 	check.It(spec.ProxyDNSSrvPort, "leads to its ports by SRV records of their names and protocols",

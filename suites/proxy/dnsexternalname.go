@@ -61,6 +61,7 @@ var _ = ginkgo.Describe("the DNS name of a Service of type ExternalName", func()
 
 	check.It(spec.ProxyDNSExternalName, "has no names below it, also where another Service has the name of its namespace",
 		func(ctx context.Context, net *check.Network) {
+			net.Expose(ctx, exposed(net.Namespace(), withoutSelector()))
 			alias := net.Expose(ctx, check.Service("alias", check.ExternalName(externalHost)))
 			net.ExpectRecords(ctx, "the Service is created", aliases(alias, externalHost+".")...)
 			var below []check.Lookup

@@ -45,7 +45,7 @@ var _ = ginkgo.Describe("an external IP", func() {
 				append(silent(two, exposedPort), toClusterIP(svc, check.AnsweredBy(pods...), clients...)...)...)
 		})
 
-	check.It(spec.ProxyExternalIPReachable, "does not lead to programs of the nodes, at whatever number these listen",
+	check.It(spec.ProxyExternalIPReachable, "does not lead to programs of the nodes at the number where these listen",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			programs, number := hostBackends(ctx, net, "program")

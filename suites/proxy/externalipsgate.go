@@ -16,12 +16,13 @@ var _ = ginkgo.Describe("the feature gate AllowServiceExternalIPs", func() {
 		func(ctx context.Context, net *check.Network) {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{FeatureGates: map[string]bool{"AllowServiceExternalIPs": false}})
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
-			external := net.ExternalAddress()
-			svc := net.Expose(ctx, exposed("app", onNodePorts(), onExternalIPs(external)))
+			svc, addresses := exposeOutside(ctx, net, "app")
+			external := addresses[0]
 			each := check.AnsweredByEach(pods...)
 			net.Expect(ctx, "the Service is created", slices.Concat(
 				eachWay(check.ServiceAddress(svc, exposedPort), each, client, check.Host(node.Name)),
 				nodePortsAt(primaryOf(net, node), node.Name, svc, each),
+				toOutside(addresses[1:], each, check.Outside(node.Name), client),
 				eachWay(exposedAt(external), each, check.Outside(net.Node(0))), // where the gate is on
 				once(eachWay(exposedAt(external), check.Unanswered(), check.Outside(node.Name), client)))...)
 		})

@@ -88,7 +88,7 @@ var _ = ginkgo.Describe("externalTrafficPolicy Local", func() {
 			net.Expect(ctx, "the Service is created", append(nodePortsAt(primaryOf(net, node), node.Name, svc, want), nodePortsAt(secondary, node.Name, svc, want)...)...)
 		})
 
-	check.It(spec.ProxyExternalLocalDrops, "makes a node without endpoints serve nobody, until it has one", check.KeepsTimeline(), check.Long(),
+	check.It(spec.ProxyExternalLocalDrops, "makes a node without endpoints serve no client outside, until it has one", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			first, _, all := lopsided(ctx, net, "app")
 			svc, addresses := exposeOutside(ctx, net, "app", externalLocal)

@@ -97,9 +97,11 @@ var _ = ginkgo.Describe("the port of the health check", func() {
 	check.It(spec.ProxyHealthCheckLocalEndpoints, "is opened once a program of the node that had it has gone", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			pods, _, _ := lopsided(ctx, net, "app")
-			port := net.Expose(ctx, exposed("first", selecting("app"), balanced(), externalLocal)).Spec.HealthCheckNodePort
-			net.Unexpose(ctx, "first")
-			node := net.Nodes()[1]
+			first := net.Expose(ctx, exposed("first", selecting("app"), balanced(), externalLocal))
+			port, node := first.Spec.HealthCheckNodePort, net.Nodes()[1]
+			net.Expect(ctx, "a Service is created", healthAt(net, 1, first, health(1)))
+			net.Unexpose(ctx, first.Name)
+			net.Expect(ctx, "the Service is deleted", healthAt(net, 1, first, noHealth(first)))
 			program := net.Start(ctx, candidate.Pod{
 				PodName: candidate.PodName{Name: net.Name("program")}, Node: node.Name, HostNetwork: true,
 				Ports: []candidate.PodPort{{Protocol: corev1.ProtocolTCP, Number: int(port)}},
@@ -107,8 +109,9 @@ var _ = ginkgo.Describe("the port of the health check", func() {
 			svc := net.Expose(ctx, exposed("app", balanced(), externalLocal, check.With(func(s *corev1.Service) { s.Spec.HealthCheckNodePort = port })))
 			net.Expect(ctx, "the Service is created", healthAt(net, 0, svc, health(2)), healthAt(net, 1, svc, check.AnsweredBy(program)), healthAt(net, 2, svc, health(0)))
 			net.Remove(ctx, program)
+			net.Expect(ctx, "the program has gone", healthAt(net, 1, svc, check.NotBy(program)))
 			net.SetReady(ctx, pods[0], false) // a change that the proxy has to follow anyway
-			net.Expect(ctx, "the program has gone", healthOfAll(net, svc, true, 1, 1, 0)...)
+			net.Expect(ctx, "an endpoint is no longer ready", healthOfAll(net, svc, true, 1, 1, 0)...)
 		})
 
 	check.It(spec.ProxyHealthCheckPortFollows, "is another one on every node when the Service is given another one",

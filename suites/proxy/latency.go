@@ -43,8 +43,8 @@ func lag(ctx context.Context, net *check.Network, probe candidate.Probe, change 
 	return last.Sub(first), true
 }
 
-var _ = ginkgo.Describe("a single change of endpoints", func() {
-	check.It(spec.ProxyChangeLatency, "has effect for all new connections soon", check.Alone(), func(ctx context.Context, net *check.Network) {
+var _ = ginkgo.Describe("the removal of an endpoint", func() {
+	check.It(spec.ProxyChangeLatency, "has effect for the new connections of a pod soon", check.Alone(), func(ctx context.Context, net *check.Network) {
 		pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 		client := net.ClientPod(ctx, net.Node(0))
 		svc := exposeSelectorless(ctx, net, "app")

@@ -31,7 +31,7 @@ func testAddress(family corev1.IPFamily, i int) netip.Addr {
 }
 
 var _ = ginkgo.Describe("a Service with a thousand endpoints", func() {
-	check.It(spec.ProxyManyEndpoints, "is served, and keeps no other Service from its changes", check.Long(),
+	check.It(spec.ProxyManyEndpoints, "is served on the node of one, and keeps no other Service from its changes", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			callers := []candidate.Client{net.ClientPod(ctx, net.Node(0)), check.Host(net.Node(0))}

@@ -37,7 +37,7 @@ func syncedWithin(before, after *metrics, period time.Duration) {
 }
 
 var _ = ginkgo.Describe("minSyncPeriod", func() {
-	check.It(spec.ProxySyncMinPeriod, "passes between two syncs, and a change waits no longer than that", check.Also(spec.ProxySyncMinPeriodDelay), check.Long(),
+	check.It(spec.ProxySyncMinPeriod, "passes between two syncs, and a change does not wait for syncPeriod", check.Also(spec.ProxySyncMinPeriodDelay), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			// A proxy that leaves changes to syncPeriod is late by far.
 			const period, farAway = 2 * time.Second, "10m"

@@ -38,12 +38,13 @@ var _ = ginkgo.Describe("the nftables mode", func() {
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{Mode: candidate.NFTables, SyncPeriod: interferencePeriod.String()})
 			pods, client := net.Backends(ctx, "app", net.Node(0), net.Node(1)), net.ClientPod(ctx, node.Name)
 			served := func(svc *corev1.Service) []check.Case {
-				return eachWay(check.ServiceAddress(svc, exposedPort), check.AnsweredByEach(pods...), client, check.Host(node.Name))
+				each := check.AnsweredByEach(pods...)
+				return append(eachWay(check.ServiceAddress(svc, exposedPort), each, client, check.Host(node.Name)), nodePortsAt(primaryOf(net, node), node.Name, svc, each)...)
 			}
-			before := net.Expose(ctx, exposed("before", selecting("app")))
+			before := net.Expose(ctx, exposed("before", selecting("app"), onNodePorts()))
 			net.Expect(ctx, "a Service is created", served(before)...)
 			check.Must(net.OwnNodes().Interfere(ctx, node.Name, candidate.FlushRules))
-			after := net.Expose(ctx, exposed("after", selecting("app")))
+			after := net.Expose(ctx, exposed("after", selecting("app"), onNodePorts()))
 			net.ExpectWithin(ctx, "somebody deletes the table, and another Service is created", repairBound, append(served(before), served(after)...)...)
 		})
 

@@ -56,7 +56,7 @@ var _ = ginkgo.Describe("the ports of a Service", func() {
 			net.Expect(ctx, "the Service is created", cases...)
 		})
 
-	check.It(spec.ProxyCapturesPort, "do not lead to programs of the nodes, at whatever number these listen",
+	check.It(spec.ProxyCapturesPort, "do not lead to programs of the nodes at the number where these listen",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
 			programs, number := hostBackends(ctx, net, "program")

@@ -13,7 +13,7 @@ import (
 )
 
 var _ = ginkgo.Describe("a restart of the proxy", func() {
-	check.It(spec.ProxyRestartKeepsTraffic, "interrupts nothing, neither while the proxy is stopped nor while it starts", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.OwnNodes),
+	check.It(spec.ProxyRestartKeepsTraffic, "interrupts no connection to a cluster IP, neither while the proxy is stopped nor while it starts", check.KeepsTimeline(), check.Long(), check.AloneUnless(spec.OwnNodes),
 		func(ctx context.Context, net *check.Network) {
 			node := stoppable(ctx, net)
 			pods, client := net.Backends(ctx, "app", net.Node(0), node.Name), net.ClientPod(ctx, node.Name)

@@ -44,18 +44,21 @@ var _ = ginkgo.Describe("a Service", func() {
 			net.Expect(ctx, "the Service is deleted", once(paths(check.NotBy(pods...)))...)
 		})
 
-	check.It(spec.ProxyServiceRemoved, "leaves its addresses to the backends of the Service that gets it next",
+	check.It(spec.ProxyServiceRemoved, "leaves its addresses to the backends of the Service that gets them next",
 		func(ctx context.Context, net *check.Network) {
 			old, clients := backendsAndClients(ctx, net, "old", net.Node(0), net.Node(1))
 			next := net.Backends(ctx, "next", net.Node(0), net.Node(1))
 			first, addresses := exposeOutside(ctx, net, "old")
 			paths := func(want check.Want) []check.Case {
-				return append(toClusterIP(first, want, append(clients, hosts(net)...)...), toOutside(addresses, want, outsiders(net)...)...)
+				return everyAddress(net, first, addresses, want, slices.Concat(clients, hosts(net)), outsiders(net))
 			}
 			net.Expect(ctx, "the Service is created", paths(check.AnsweredBy(old...))...)
 			net.Unexpose(ctx, first.Name)
 			second := net.Expose(ctx, exposed("next", check.WithClusterIP(first.Spec.ClusterIP), onExternalIPs(addresses[0]), check.With(func(s *corev1.Service) {
 				s.Spec.Type, s.Spec.LoadBalancerClass = first.Spec.Type, first.Spec.LoadBalancerClass
+				for i := range s.Spec.Ports {
+					s.Spec.Ports[i].NodePort = first.Spec.Ports[i].NodePort
+				}
 			})))
 			if len(addresses) > 1 {
 				announce(ctx, net, second, addresses[1])

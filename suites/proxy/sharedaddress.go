@@ -24,7 +24,7 @@ func beside(name string, options ...check.ServiceOption) *corev1.Service {
 }
 
 var _ = ginkgo.Describe("two Services on different ports of one external IP", func() {
-	check.It(spec.ProxyExternalIPShared, "have policies, affinity and backends of their own, and outlive each other", check.Long(),
+	check.It(spec.ProxyExternalIPShared, "have policies and backends of their own, and the second outlives the first", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			one := net.Backends(ctx, "one", net.Node(0), net.Node(1))
 			two := net.Backends(ctx, "two", net.Node(0), net.Node(1))
@@ -51,7 +51,7 @@ var _ = ginkgo.Describe("two Services on different ports of one external IP", fu
 })
 
 var _ = ginkgo.Describe("two Services on different ports of one load-balancer address", func() {
-	check.It(spec.ProxyLoadBalancerAddressShared, "have source ranges and policies of their own, and outlive each other", check.Long(),
+	check.It(spec.ProxyLoadBalancerAddressShared, "have source ranges and policies of their own, and the second outlives the first", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			one := net.Backends(ctx, "one", net.Node(0), net.Node(1))
 			two := net.Backends(ctx, "two", net.Node(0), net.Node(1))
@@ -140,7 +140,7 @@ var _ = ginkgo.Describe("two Services of one load-balancer address", func() {
 })
 
 var _ = ginkgo.Describe("two Services on one port number of one load-balancer address", func() {
-	check.It(spec.ProxyLoadBalancerAddressShared, "are served if their protocols differ, and outlive each other", check.Claiming(spec.FeatureUDP),
+	check.It(spec.ProxyLoadBalancerAddressShared, "are served if their protocols differ, and the second outlives the first", check.Claiming(spec.FeatureUDP),
 		func(ctx context.Context, net *check.Network) {
 			one, clients := backendsAndClients(ctx, net, "one", net.Node(0), net.Node(1))
 			two := net.Backends(ctx, "two", net.Node(0), net.Node(1))

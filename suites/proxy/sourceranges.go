@@ -50,7 +50,7 @@ func turnedAway() check.Want {
 }
 
 var _ = ginkgo.Describe("loadBalancerSourceRanges", func() {
-	check.It(spec.ProxyLoadBalancerSourceRanges, "admit clients inside of them and no others, to the load-balancer address alone", check.Long(),
+	check.It(spec.ProxyLoadBalancerSourceRanges, "admit only clients inside of them, and leave cluster IP and node port alone", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			_, _, all := lopsided(ctx, net, "app")
 			inside := net.ClientPod(ctx, net.Node(2))
@@ -95,6 +95,7 @@ var _ = ginkgo.Describe("loadBalancerSourceRanges", func() {
 			announce(ctx, net, among, b...)
 			each := check.AnsweredByEach(all...)
 			net.Expect(ctx, "ingress points with source ranges are set", slices.Concat(
-				calls(clients[0], a, each), calls(clients[1], a, each), calls(clients[0], b, each), calls(clients[1], b, each))...)
+				calls(clients[0], a, each), calls(clients[1], a, each), calls(clients[0], b, each), calls(clients[1], b, each),
+				toOutside(slices.Concat(a, b), each, net.ClientPod(ctx, net.Node(2)), check.Host(net.Node(1)), check.Outside(net.Node(2))))...)
 		})
 })

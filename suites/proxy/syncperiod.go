@@ -69,7 +69,7 @@ func (i *interfered) by(ctx context.Context, what candidate.Interference) {
 }
 
 var _ = ginkgo.Describe("syncPeriod", func() {
-	check.It(spec.ProxySyncPeriodInterference, "is how long it takes at most until rules that somebody flushed are back", check.Long(),
+	check.It(spec.ProxySyncPeriodInterference, "of two seconds brings flushed rules back within fifteen", check.Long(),
 		check.Also(spec.ProxySyncConfigurable),
 		func(ctx context.Context, net *check.Network) {
 			i := newInterfered(ctx, net)
@@ -80,7 +80,7 @@ var _ = ginkgo.Describe("syncPeriod", func() {
 			net.ExpectWithin(ctx, "somebody flushes the rules once more", repairBound, i.paths...)
 		})
 
-	check.It(spec.ProxySyncPeriodInterference, "is how long it takes at most until rules are back that somebody flushes as soon as they are", check.Long(),
+	check.It(spec.ProxySyncPeriodInterference, "of two seconds brings rules back within fifteen that somebody flushes again and again", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			const look = 20 * time.Millisecond
 			i := newInterfered(ctx, net)
@@ -94,7 +94,7 @@ var _ = ginkgo.Describe("syncPeriod", func() {
 			net.ExpectWithin(ctx, "somebody flushes the rules whenever they are back", repairBound, i.paths...)
 		})
 
-	check.It(spec.ProxySyncPeriodInterference, "is how long it takes at most until single rules that somebody deleted are back", check.Long(),
+	check.It(spec.ProxySyncPeriodInterference, "of two seconds brings back within fifteen single rules that somebody deleted", check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			i := newInterfered(ctx, net)
 			i.by(ctx, candidate.DropRules)

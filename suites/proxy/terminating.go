@@ -164,7 +164,7 @@ var _ = ginkgo.Describe("a terminating endpoint", func() {
 })
 
 var _ = ginkgo.Describe("a pod that terminates", func() {
-	check.It(spec.ProxyTerminatingDrains, "goes on serving its node under policy Local until it has ended, without a connection lost", check.KeepsTimeline(),
+	check.It(spec.ProxyTerminatingDrains, "goes on serving its node under externalTrafficPolicy Local until it ends, without a connection lost", check.KeepsTimeline(),
 		func(ctx context.Context, net *check.Network) {
 			pods := net.Backends(ctx, "app", net.Node(0), net.Node(1))
 			svc, addresses := exposeOutside(ctx, net, "app", externalLocal)

@@ -120,9 +120,6 @@ func topologyAuto() check.ServiceOption {
 // enoughForZones is a number of endpoints with which no zone is more than a fifth beyond its share, however the CPUs are divided among up to four zones.
 const enoughForZones = 24
 
-// aloneBound is how long a check that nothing runs beside waits for the controllers.
-const aloneBound = 10 * time.Second
-
 // hintsByZone counts the endpoints that have a hint for a zone, and those that have none.
 func hintsByZone(found []discoveryv1.EndpointSlice) map[string]int {
 	count := map[string]int{}
@@ -140,11 +137,10 @@ func hintsByZone(found []discoveryv1.EndpointSlice) map[string]int {
 	return count
 }
 
-// hintedForEach demands hints for every zone within the bound.
-func hintedForEach(ctx context.Context, net *check.Network, svc *corev1.Service, what string, bound time.Duration, zones []string) {
+// hintedForEach demands hints for every zone.
+func hintedForEach(ctx context.Context, net *check.Network, svc *corev1.Service, what string, zones []string) {
 	ginkgo.GinkgoHelper()
-	net.Converge(ctx, what, bound, func(g Gomega) {
-		found := slicesNaming(ctx, net, svc)
+	generated(ctx, net, svc, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
 		g.Expect(addressesIn(found)).To(HaveLen(enoughForZones))
 		g.Expect(slices.Sorted(maps.Keys(hintsByZone(found)))).To(Equal(slices.Sorted(slices.Values(zones))), "the zones that endpoints have hints for")
 	})
@@ -158,28 +154,32 @@ var _ = ginkgo.Describe("the annotation topology-mode Auto", func() {
 			podObjects(ctx, net, "few", 1, names...)
 			many := net.Expose(ctx, exposed("many", topologyAuto(), check.Headless()))
 			few := net.Expose(ctx, exposed("few", topologyAuto(), check.Headless()))
-			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", check.ConvergenceBound, zones)
+			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", zones)
 			what := fmt.Sprintf("a Service with one endpoint for %d zones is created", len(zones))
 			generated(ctx, net, few, what, func(g Gomega, found []discoveryv1.EndpointSlice) {
 				g.Expect(hintsByZone(found)).To(Equal(map[string]int{"without a hint": 1}), "endpoints by the zone that they have a hint for")
 			})
 		})
 
-	check.It(spec.ProxyTopologyModeAuto, "gives the hints back when a node that had no zone gets one", check.OwnNodes(1), check.Alone(), check.Long(), // hints of all Services go meanwhile
+	check.It(spec.ProxyTopologyModeAuto, "gives the hints back when a node that had no zone gets one", check.Needs(spec.OwnNodes), check.Alone(), check.Long(), // hints of all Services go meanwhile
 		func(ctx context.Context, net *check.Network) {
 			names, zones := severalZones(net)
 			podObjects(ctx, net, "many", enoughForZones, names...)
 			many := net.Expose(ctx, exposed("many", topologyAuto(), check.Headless()))
-			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", check.ConvergenceBound, zones)
+			hintedForEach(ctx, net, many, "a Service with 24 endpoints is created", zones)
 			node := net.AddNode(ctx, candidate.ProxyConfiguration{})
 			toTheZone(ctx, net, node.Name, "")
-			later := net.Expose(ctx, exposed("later", selecting("many"), topologyAuto(), check.Headless()))
-			generated(ctx, net, later, "a node has no zone, and a Service is created", func(g Gomega, found []discoveryv1.EndpointSlice) {
-				g.Expect(addressesIn(found)).To(HaveLen(enoughForZones)) // the controllers have seen the node, whatever they make of it
+			for range 50 { // who takes no hints for it has seen the node within five seconds
+				if hintsByZone(slicesNaming(ctx, net, many))["without a hint"] == enoughForZones {
+					break
+				}
+				net.Pass(ctx, 100*time.Millisecond)
+			}
+			later := net.Expose(ctx, exposed("later", selecting("many"), check.Headless()))
+			generated(ctx, net, later, "a node has no zone", func(g Gomega, found []discoveryv1.EndpointSlice) {
+				g.Expect(addressesIn(found)).To(HaveLen(enoughForZones)) // what the controllers had begun is done
 			})
 			toTheZone(ctx, net, node.Name, zones[0])
-			for _, svc := range []*corev1.Service{later, many} {
-				hintedForEach(ctx, net, svc, "the node gets its zone", aloneBound, zones)
-			}
+			hintedForEach(ctx, net, many, "the node gets its zone", zones)
 		})
 })

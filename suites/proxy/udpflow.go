@@ -103,7 +103,7 @@ var _ = ginkgo.Describe("a steady flow of UDP", func() {
 			net.Expect(ctx, "another endpoint comes", steady(check.AnsweredBy(pods[1]))...)
 		})
 
-	check.It(spec.ProxyUDPFlowFollowsEndpoints, "leaves its backend with the last endpoint, at a node port too", check.KeepsTimeline(), check.Long(),
+	check.It(spec.ProxyUDPFlowFollowsEndpoints, "leaves its backend with the last endpoint, at a node port", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			asDeclared(net, spec.UDPFlows, "follow")
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))

@@ -66,7 +66,7 @@ var _ = ginkgo.Describe("the ipvs mode on a node without IPVS", func() {
 			})
 		})
 
-	check.It(spec.ProxyIPVSExits, "ends the proxy, with an error",
+	check.It(spec.ProxyIPVSExits, "ends the proxy, which does not serve",
 		func(ctx context.Context, net *check.Network) {
 			node, call := startWithoutIPVS(ctx, net)
 			check.Converge(ctx, "the proxy ends", check.ConvergenceBound, func(g Gomega) {
