@@ -94,14 +94,14 @@ var _ = ginkgo.Describe("the port of the health check", func() {
 			net.ExpectNow(ctx, "its health is asked on connections that were open", asked(0, notWell(svc)), asked(1, notWell(svc)))
 		})
 
-	check.It(spec.ProxyHealthCheckLocalEndpoints, "is opened once a program of the node that had it has gone", check.Long(),
+	check.It(spec.ProxyHealthCheckLocalEndpoints, "is opened once a program of the node that had it has gone", check.Long(), check.Also(spec.ProxyHealthCheckPortCloses),
 		func(ctx context.Context, net *check.Network) {
 			pods, _, _ := lopsided(ctx, net, "app")
 			first := net.Expose(ctx, exposed("first", selecting("app"), balanced(), externalLocal))
 			port, node := first.Spec.HealthCheckNodePort, net.Nodes()[1]
 			net.Expect(ctx, "a Service is created", healthAt(net, 1, first, health(1)))
 			net.Unexpose(ctx, first.Name)
-			net.Expect(ctx, "the Service is deleted", healthAt(net, 1, first, noHealth(first)))
+			check.Deciding(func() { net.Expect(ctx, "the Service is deleted", healthAt(net, 1, first, noHealth(first))) }, spec.ProxyHealthCheckPortCloses)
 			program := net.Start(ctx, candidate.Pod{
 				PodName: candidate.PodName{Name: net.Name("program")}, Node: node.Name, HostNetwork: true,
 				Ports: []candidate.PodPort{{Protocol: corev1.ProtocolTCP, Number: int(port)}},

@@ -37,21 +37,17 @@ var _ = ginkgo.Describe("the label service-proxy-name", func() {
 })
 
 var _ = ginkgo.Describe("the label headless", func() {
-	check.It(spec.ProxyHeadlessLabel, "on a Service with a virtual address keeps nobody from it", check.Also(spec.ProxyClusterIPReachable),
+	check.It(spec.ProxyHeadlessLabel, "on a Service with a virtual address keeps nobody from it",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			callers := append(clients, hosts(net)...)
 			labelled, later := net.Expose(ctx, exposed("app", withLabel(corev1.IsHeadlessService, ""))), net.Expose(ctx, exposed("later", selecting("app")))
-			served := func(svc *corev1.Service) []check.Case {
-				return clusterIPCalls(svc, check.AnsweredByEach(pods...), append(slices.Clone(clients), hosts(net)...)...)
-			}
-			check.Deciding(func() { net.Expect(ctx, "a Service without the label is created", served(later)...) }, spec.ProxyClusterIPReachable)
-			check.Deciding(func() {
-				net.Expect(ctx, "a Service with the label is created", served(labelled)...)
-				net.Change(ctx, later.Name, `{"metadata":{"labels":{"`+corev1.IsHeadlessService+`":""}}}`)
-				settled(ctx, net, pods[0], append(slices.Clone(clients), hosts(net)...)...)
-				net.ExpectNow(ctx, "the label is set", served(later)...)
-				net.Change(ctx, labelled.Name, `{"metadata":{"labels":{"`+corev1.IsHeadlessService+`":null}}}`)
-				net.Expect(ctx, "the label is removed", served(labelled)...)
-			}, spec.ProxyHeadlessLabel)
+			served := func(svc *corev1.Service) []check.Case { return toClusterIP(svc, check.AnsweredBy(pods...), callers...) }
+			net.Expect(ctx, "Services with and without the label are created", append(served(labelled), served(later)...)...)
+			net.Change(ctx, later.Name, `{"metadata":{"labels":{"`+corev1.IsHeadlessService+`":""}}}`)
+			settled(ctx, net, pods[0], callers...)
+			net.ExpectNow(ctx, "the label is set", served(later)...)
+			net.Change(ctx, labelled.Name, `{"metadata":{"labels":{"`+corev1.IsHeadlessService+`":null}}}`)
+			net.Expect(ctx, "the label is removed", served(labelled)...)
 		})
 })
