@@ -60,7 +60,7 @@ var balancerFaults = []wrong{
 			return func(w *world, svc *corev1.Service) bool { return !had[svc.UID] && right(w, svc) }
 		})
 	}},
-	{fault.BalancerPolicyOfCreationKept, func(b *book) {
+	{fault.BalancerKeepsFirstPolicy, func(b *book) {
 		b.balancerUpdated.Wrap(func(right updating) updating {
 			return func(b *balancer, nodes []string, svc *corev1.Service) {
 				was := *b

@@ -94,12 +94,16 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 
 	check.It(spec.AllocNodePortExhaustedOthersUnaffected, "creates Services that need no node port when none is free", check.NodePorts(fewPorts),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			for n, taken := 64, 0; n > 0 && taken < 64; { // whatever is free: a port that an earlier request has leaked is none of this check's business
+			taken := 0
+			for n := 64; n > 0 && taken < 64; { // whatever is free: a port that an earlier request has leaked is none of this check's business
 				if cp.Create(ctx, check.Service(cp.Name("all"), manyPorts(n))).Accepted() {
 					taken += n
 				} else {
 					n /= 2
 				}
+			}
+			if taken == 0 {
+				check.Abort("no Service gets a node port of its range")
 			}
 			Expect(cp.Create(ctx, check.Service("plain"))).To(check.BeAccepted())
 			no := false

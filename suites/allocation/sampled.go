@@ -144,50 +144,25 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 	check.It(spec.AllocNodePortStaticAnyBand, "gives ports of both bands to who names them, one at a time",
 		func(ctx context.Context, cp *check.ControlPlane) {
 			first, last := cp.NodePorts()
-			lower := check.NodePortBand(first, last)
-			if lower == 0 {
+			if check.NodePortBand(first, last) == 0 {
 				check.DoesNotBind("the node-port range %d-%d has no bands", first, last)
 			}
-			used := cp.NodePortsInUse(ctx)
-			var tried []int
-			for range attempts { // another check may name the same port
-				port := first + cp.Rand().IntN(lower)
-				if used[int32(port)] {
-					continue
-				}
-				a := cp.Create(ctx, check.Service(cp.Name("lower"), onNodePort(port)))
-				if a.Accepted() {
-					Expect(nodePorts(a.Service)).To(Equal([]int{port}))
-					tried = nil
-					break
-				}
-				tried = append(tried, port)
-				if used = cp.NodePortsInUse(ctx); !used[int32(port)] {
-					Expect(a).To(check.BeAccepted())
-				}
-			}
-			if len(tried) > 0 {
-				check.Abort("others took the node ports %v of the lower band before this check", tried)
-			}
+			port := int(cp.FreeNodePorts(ctx, 1)[0]) // of the lower band, and no other check's
+			a := cp.Create(ctx, check.Service("lower", onNodePort(port)))
+			Expect(a).To(check.BeAccepted())
+			Expect(nodePorts(a.Service)).To(Equal([]int{port}))
 			createOnChosenPort(ctx, cp)
 		})
 
 	check.It(spec.AllocNodePortDeleteReleases, "lets a node port of the lower band be named again when its Service is deleted",
 		func(ctx context.Context, cp *check.ControlPlane) {
-			svc := createOnFreePort(ctx, cp)
-			port := nodePorts(svc)[0]
+			port := int(cp.FreeNodePorts(ctx, 1)[0])
+			Expect(cp.Create(ctx, check.Service("first", onNodePort(port)))).To(check.BeAccepted())
 			Expect(cp.Create(ctx, check.Service("duplicate", onNodePort(port)))).NotTo(check.BeAccepted())
-			Expect(cp.Delete(ctx, svc.Name)).To(check.BeAccepted())
-			taken := false
+			Expect(cp.Delete(ctx, "first")).To(check.BeAccepted())
 			check.Converge(ctx, fmt.Sprintf("reuse of node port %d", port), named, func(g Gomega) {
-				a := cp.Create(ctx, check.Service("again", onNodePort(port)))
-				if taken = !a.Accepted() && cp.NodePortsInUse(ctx)[int32(port)]; !taken {
-					g.Expect(a).To(check.BeAccepted())
-				}
+				g.Expect(cp.Create(ctx, check.Service("again", onNodePort(port)))).To(check.BeAccepted())
 			})
-			if taken {
-				check.Abort("another Service got node port %d as soon as it was free", port)
-			}
 		})
 
 	check.It(spec.AllocNodePortConcurrentStatic, "gives a node port of the lower band that 32 clients name at a time to one of them",
@@ -196,22 +171,6 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 			oneWins(ctx, cp, func(int) *corev1.Service { return check.Service(cp.Name("racer"), onNodePort(port)) }, Not(check.BeAccepted()))
 		})
 })
-
-// createOnFreePort names a free node port of the lower band, where there is one. Another check may name the same one meanwhile.
-func createOnFreePort(ctx context.Context, cp *check.ControlPlane) *corev1.Service {
-	ginkgo.GinkgoHelper()
-	for range attempts {
-		port := int(cp.FreeNodePorts(ctx, 1)[0])
-		a := cp.Create(ctx, check.Service(cp.Name("first"), onNodePort(port)))
-		if !a.Accepted() && cp.NodePortsInUse(ctx)[int32(port)] {
-			continue
-		}
-		Expect(a).To(check.BeAccepted())
-		return a.Service
-	}
-	check.Abort("others took each of %d node ports before this check", attempts)
-	return nil
-}
 
 // distinct are the different ones of addresses, in the order in which they came.
 func distinct(addrs []netip.Addr) (different []netip.Addr) {

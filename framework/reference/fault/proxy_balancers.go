@@ -24,7 +24,7 @@ var (
 		spec.ProxyLoadBalancerNodeExclusion)
 	BalancerAsksNobody = New("load-balancer-asks-no-health-check", "Load balancers of policy Local use nodes without endpoints.",
 		spec.ProxyLoadBalancerLocal)
-	BalancerPolicyOfCreationKept = New("load-balancer-keeps-first-policy", "A load balancer uses nodes without endpoints once its Service becomes Local.",
+	BalancerKeepsFirstPolicy = New("load-balancer-keeps-first-policy", "A load balancer uses nodes without endpoints once its Service becomes Local.",
 		spec.ProxyLoadBalancerLocal)
 	BalancerKeepsDeletedNodes = New("load-balancer-keeps-deleted-nodes", "A load balancer goes on to use Nodes that were deleted.",
 		spec.ProxyLoadBalancerNodeDeleted)

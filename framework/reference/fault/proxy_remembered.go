@@ -48,7 +48,7 @@ var (
 		spec.ProxyLoadBalancerAddressShared)
 	NodePortsOnOthersAddresses = New("node-ports-on-others-addresses", "Node ports are served on external and load-balancer addresses of other Services.",
 		spec.ProxyExternalIPReachable)
-	ExternalIPLate = New("external-ip-new-endpoint-lost", "For a minute, what an external IP leads to an endpoint that has joined others is lost.",
+	ExternalIPNewEndpointLost = New("external-ip-new-endpoint-lost", "For a minute, what an external IP leads to an endpoint that has joined others is lost.",
 		spec.ProxyEndpointAdded, spec.ProxyExternalIPReachable)
 	OtherFamilyNodePortSwallowed = New("other-family-node-port-swallowed", "Connections to a node port at node addresses of a family that the Service has not are taken, and never answered.",
 		spec.ProxyNodePortOtherFamily)

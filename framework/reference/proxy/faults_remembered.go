@@ -138,7 +138,7 @@ var rememberedFaults = []wrong{
 			}
 		})
 	}},
-	{fault.ExternalIPLate, func(b *book) {
+	{fault.ExternalIPNewEndpointLost, func(b *book) {
 		type member struct {
 			service types.UID
 			at      netip.AddrPort
