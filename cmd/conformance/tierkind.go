@@ -3,6 +3,8 @@ package main
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/pflag"
@@ -10,6 +12,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/kindcluster"
+	"github.com/service-conformance/conformance/framework/runner"
 	"github.com/service-conformance/conformance/framework/spec"
 	"github.com/service-conformance/conformance/internal/clusterrun"
 	"github.com/service-conformance/conformance/internal/lab/programs"
@@ -86,7 +89,30 @@ func (t *kindTier) run(ctx context.Context, r *plan) error {
 			clusters[i].Spares = spareNodes
 		}
 	}
+	clusters = r.withChecks(clusters)
 	return r.onClusters(ctx, t, t.how(r.runFlags), func(o clusterrun.Options) (*clusterrun.Run, error) { return clusterrun.Kind(o, clusters, t.most) })
+}
+
+// withChecks leaves out the clusters that no selected check is left for, and tells of them. The first one always stays.
+func (r *plan) withChecks(all []kindcluster.Options) (some []kindcluster.Options) {
+	var ranges, without []string
+	for _, c := range all {
+		ranges = append(ranges, spec.ServiceCIDRs(c.ServiceCIDRs).String())
+	}
+	for i, c := range all {
+		s := r.Selection
+		s.ServiceCIDRs, s.Sharing, s.Elsewhere = ranges[i:i+1], clusterrun.Shares(all, i), slices.Delete(slices.Clone(ranges), i, i+1)
+		if i == 0 || runner.Plan(s) > 0 {
+			some = append(some, c)
+		} else {
+			without = append(without, ranges[i])
+		}
+	}
+	r.count() // is that of the whole run again
+	if len(without) > 0 {
+		fmt.Fprintf(r.out, "no selected check is for a cluster of Service range %s\n", strings.Join(without, " or "))
+	}
+	return some
 }
 
 // clusters are those that are to be made: one for each file or Service range.

@@ -89,6 +89,29 @@ func TestClusterFilesOfTheProjectAreValid(t *testing.T) {
 	}
 }
 
+// TestClustersWithoutASelectedCheckAreNotMade has a check of any cluster, one of traffic, one of a range that is named, and all.
+func TestClustersWithoutASelectedCheckAreNotMade(t *testing.T) {
+	for focus, want := range map[string]int{"api-externalname-syntax": 1, "proxy-hairpin": 2, "*that are stated of 10.96.0.0/20*": 2, "*": len(kindcluster.Matrix())} {
+		f := &runFlags{Selection: runner.Selection{Focus: []string{focus}, OtherRanges: true}}
+		f.kind.workers, f.given = defaultWorkers, newRun().Flags()
+		all, err := f.kind.clusters(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out strings.Builder
+		r := &plan{runFlags: f, out: &out}
+		r.count()
+		before := r.checks
+		some := r.withChecks(all)
+		if len(some) != want || strings.Contains(out.String(), "no selected check") != (len(some) < len(all)) {
+			t.Errorf("--focus %q: %d of %d clusters, want %d; told: %s", focus, len(some), len(all), want, &out)
+		}
+		if r.checks != before {
+			t.Errorf("--focus %q: %d results are planned afterwards, %d before", focus, r.checks, before)
+		}
+	}
+}
+
 func TestWithoutAContainerEngineTierKindSaysWhatToDo(t *testing.T) {
 	t.Setenv("PATH", t.TempDir())
 	_, stderr, code := conformance(t, t.TempDir(), "run", "--tier", "kind")

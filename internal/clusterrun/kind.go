@@ -28,7 +28,7 @@ func Kind(o Options, clusters []kindcluster.Options, most int) (*Run, error) {
 		return nil, err
 	}
 	r.onKind = true
-	r.shares = func(i int) []check.Sharing { return shares(clusters, i) }
+	r.shares = func(i int) []check.Sharing { return Shares(clusters, i) }
 	r.create = func(ctx context.Context, i int) (*made, error) {
 		c := clusters[i]
 		c.Name = r.clusterName(i)
@@ -54,9 +54,9 @@ func Kind(o Options, clusters []kindcluster.Options, most int) (*Run, error) {
 	return r, nil
 }
 
-// shares are the checks that run on the i-th cluster. All run on the first one, which has the API servers of checks that need others. On a further one
+// Shares are the checks that run on the i-th cluster. All run on the first one, which has the API servers of checks that need others. On a further one
 // run those that its range is for, and those that no cluster before it could decide: of both families, and with traffic.
-func shares(clusters []kindcluster.Options, i int) []check.Sharing {
+func Shares(clusters []kindcluster.Options, i int) []check.Sharing {
 	if i == 0 {
 		return nil
 	}

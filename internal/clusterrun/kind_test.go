@@ -37,7 +37,7 @@ func TestFurtherClustersDecideWhatNoneBeforeThemCould(t *testing.T) {
 		},
 	} {
 		for i := range c.clusters {
-			if got := shares(c.clusters, i); !reflect.DeepEqual(got, c.want[i]) {
+			if got := Shares(c.clusters, i); !reflect.DeepEqual(got, c.want[i]) {
 				t.Errorf("%s, cluster %d: %v, want %v", name, i, got, c.want[i])
 			}
 		}
