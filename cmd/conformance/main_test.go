@@ -162,6 +162,14 @@ func TestFailFastEndsWithTheFirstFailure(t *testing.T) {
 	}
 }
 
+// TestAnAddressTakenAgainLeavesTheOthersDecided has a demand unmet that is about none of what the check is for.
+func TestAnAddressTakenAgainLeavesTheOthersDecided(t *testing.T) {
+	stdout, stderr, code := conformance(t, t.TempDir(), "run", "--focus", "alloc-downgrade-releases-secondary", "--fault", "freed-address-taken-again")
+	if code != report.ExitNonConformant || !strings.Contains(stdout, "1 conformant    1 non-conformant") || !strings.Contains(stdout, "1 requirement is red: alloc-freed-stays-free") {
+		t.Errorf("exit code %d, want one requirement conformant and the other one red\n%s%s", code, stdout, stderr)
+	}
+}
+
 func TestMaxWaitShortensTheWaitForADemand(t *testing.T) {
 	args := []string{"run", "--focus", "proxy-service-added", "--fault", "cluster-ip-not-served"}
 	for _, c := range []struct {

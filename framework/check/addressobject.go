@@ -44,20 +44,22 @@ func (cp *ControlPlane) TakenAgain(ctx context.Context, ip string, object types.
 	return true
 }
 
-// StaysFree demands of an address that was given back and taken again that a Service has it, or that it is free after all.
+// StaysFree demands of an address that was given back and taken again that a Service has it, or that it is free after all. If it is not so, the check goes on: that the
+// address was given back is shown. In the end it fails with spec.AllocFreedStaysFree alone.
 func (cp *ControlPlane) StaysFree(ctx context.Context, ip string) {
 	ginkgo.GinkgoHelper()
-	Deciding(func() {
-		Converge(ctx, "a Service that has "+ip, settles, func(g gomega.Gomega) {
-			if cp.AddressObject(ctx, ip) == "" {
-				return
-			}
-			all, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
-			Must(err)
-			g.Expect(slices.ContainsFunc(all.Items, func(s corev1.Service) bool { return slices.Contains(s.Spec.ClusterIPs, ip) })).
-				To(gomega.BeTrue(), "a Service has %s, which was given back and is taken again", ip)
-		})
-	}, spec.AllocFreedStaysFree)
+	unmet := converge(ctx, "a Service that has "+ip, settles, nil, func(g gomega.Gomega) {
+		if cp.AddressObject(ctx, ip) == "" {
+			return
+		}
+		all, err := cp.Client().CoreV1().Services(metav1.NamespaceAll).List(ctx, metav1.ListOptions{})
+		Must(err)
+		g.Expect(slices.ContainsFunc(all.Items, func(s corev1.Service) bool { return slices.Contains(s.Spec.ClusterIPs, ip) })).
+			To(gomega.BeTrue(), "a Service has %s, which was given back and is taken again", ip)
+	})
+	if unmet != "" {
+		failLater(unmet, spec.AllocFreedStaysFree)
+	}
 }
 
 // settles bounds how long an address may be taken before its Service can be seen.

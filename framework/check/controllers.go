@@ -26,7 +26,10 @@ func (n *Network) Converge(ctx context.Context, what string, bound time.Duration
 		Converge(ctx, what, time.Nanosecond, demand)
 		return
 	}
-	converge(ctx, what, bound, func() time.Duration { return n.controllersPace(ctx, paceBounds*bounded(patiently(bound))) }, demand)
+	more := func() time.Duration { return n.controllersPace(ctx, paceBounds*bounded(patiently(bound))) }
+	if unmet := converge(ctx, what, bound, more, demand); unmet != "" {
+		ginkgo.Fail(unmet)
+	}
 }
 
 // controllersPace returns how long a plain pod takes from its creation until an EndpointSlice lists it as ready. It

@@ -11,6 +11,7 @@ import (
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 )
@@ -58,6 +59,37 @@ func LeadsTo(targets ...Target) RecordsWant {
 	return exactly(want, func(r candidate.Record) candidate.Record {
 		return candidate.Record{Type: r.Type, Target: strings.ToLower(r.Target), Port: r.Port}
 	})
+}
+
+// Names demands PTR records with exactly these names, each once.
+func Names(names ...string) RecordsWant {
+	var want []candidate.Record
+	for _, n := range names {
+		want = append(want, candidate.Record{Type: candidate.PTR, Target: n})
+	}
+	return exactly(want, func(r candidate.Record) candidate.Record {
+		return candidate.Record{Type: r.Type, Target: strings.ToLower(r.Target)}
+	})
+}
+
+// NamesWith demands a PTR record with this name, beside which there may be others.
+func NamesWith(name string) RecordsWant {
+	return RecordsWant{Text: name, Met: func(q candidate.Question, said candidate.Resolution) bool {
+		return said.Said == candidate.Found && slices.ContainsFunc(said.Records, func(r candidate.Record) bool {
+			return r.Type == candidate.PTR && strings.EqualFold(r.Name, q.Name) && strings.EqualFold(r.Target, name)
+		})
+	}}
+}
+
+// SemanticVersion demands one TXT record with a semantic version.
+func SemanticVersion() RecordsWant {
+	return RecordsWant{Text: "a semantic version", Met: func(q candidate.Question, said candidate.Resolution) bool {
+		if said.Said != candidate.Found || len(said.Records) != 1 || said.Records[0].Type != candidate.TXT || !strings.EqualFold(said.Records[0].Name, q.Name) {
+			return false
+		}
+		_, err := version.ParseSemantic(said.Records[0].Text)
+		return err == nil
+	}}
 }
 
 // exactly demands that the records of the name and type that are asked for, reduced to what matters, are these in any order.

@@ -54,6 +54,20 @@ func TestRecordsWants(t *testing.T) {
 	srv := func(target string, port int) candidate.Resolution {
 		return candidate.Resolution{Said: candidate.Found, Records: []candidate.Record{{Name: "app.ns.svc", Type: candidate.SRV, Target: target, Port: port}}}
 	}
+	ptr := func(names ...string) candidate.Resolution {
+		said := candidate.Resolution{Said: candidate.Found}
+		for _, n := range names {
+			said.Records = append(said.Records, candidate.Record{Name: "app.ns.svc", Type: candidate.PTR, Target: n})
+		}
+		return said
+	}
+	txt := func(texts ...string) candidate.Resolution {
+		said := candidate.Resolution{Said: candidate.Found}
+		for _, text := range texts {
+			said.Records = append(said.Records, candidate.Record{Name: "app.ns.svc", Type: candidate.TXT, Text: text})
+		}
+		return said
+	}
 	followed := cname("app.ns.svc", "www.example.com.")
 	followed.Records = append(followed.Records, found("www.example.com.", "10.0.0.1").Records...)
 	for name, c := range map[string]struct {
@@ -76,6 +90,15 @@ func TestRecordsWants(t *testing.T) {
 		}},
 		"nothing": {NoRecords(), candidate.A, []candidate.Resolution{nothing(candidate.NoName), nothing(candidate.NoRecords)}, []candidate.Resolution{
 			one, nothing(candidate.Failed), nothing(candidate.Unanswered),
+		}},
+		"a name": {Names("a.ns.svc"), candidate.PTR, []candidate.Resolution{ptr("a.ns.svc"), ptr("A.ns.svc")}, []candidate.Resolution{
+			ptr("b.ns.svc"), ptr("a.ns.svc", "b.ns.svc"), ptr("a.ns.svc", "a.ns.svc"), cname("app.ns.svc", "a.ns.svc"), nothing(candidate.NoName), nothing(candidate.Failed),
+		}},
+		"a name beside others": {NamesWith("a.ns.svc"), candidate.PTR, []candidate.Resolution{ptr("a.ns.svc"), ptr("b.ns.svc", "A.ns.svc")}, []candidate.Resolution{
+			ptr("b.ns.svc"), cname("app.ns.svc", "a.ns.svc"), nothing(candidate.NoName),
+		}},
+		"a version": {SemanticVersion(), candidate.TXT, []candidate.Resolution{txt("1.1.0"), txt("2.0.0-rc.1")}, []candidate.Resolution{
+			txt("1.1"), txt("v"), txt("1.1.0", "1.1.0"), one, nothing(candidate.NoName), nothing(candidate.NoRecords),
 		}},
 		"a number": {SomeRecords(2), candidate.A, []candidate.Resolution{both, twice}, []candidate.Resolution{one, nothing(candidate.NoName), followed}},
 	} {

@@ -91,6 +91,7 @@ type running struct {
 	ctx       context.Context
 	deciding  []spec.ID // what the demands that are being made are about, see Deciding
 	met       []spec.ID // what demands were about that have been met
+	unmet     *unmet    // what the check fails with if it fails with nothing else
 	cp        *ControlPlane
 	declared  *Declaration
 	// unmetUses are the features that the unmet cases of a demand use, one list for each kind of case.
@@ -181,9 +182,10 @@ func run(node ginkgo.SpecContext, d *Declaration, cidr string, body any) {
 		}
 		defer current.noteShortage(meterMemory())
 		body.(TrafficBody)(ctx, net)
-		return
+	} else {
+		body.(Body)(ctx, cp)
 	}
-	body.(Body)(ctx, cp)
+	current.failLate()
 }
 
 // ended reports whether the run has.
@@ -292,6 +294,32 @@ func Deciding(demands func(), ids ...spec.ID) {
 	current.deciding = ids
 	demands() // a demand that is not met does not return
 	current.deciding, current.met = outer, append(current.met, ids...)
+}
+
+// unmet is a demand that was not met, and which requirements it is about.
+type unmet struct {
+	message string
+	ids     []spec.ID
+}
+
+// failLater has the check go on though a demand was not met: it is about requirements that Aside has bound, and the others are still to be decided.
+func failLater(message string, ids ...spec.ID) {
+	ginkgo.GinkgoHelper()
+	if current == nil {
+		ginkgo.Fail(message)
+	}
+	if current.unmet == nil {
+		current.unmet = &unmet{message, ids}
+	}
+}
+
+// failLate fails a check that has met all other demands.
+func (r *running) failLate() {
+	if r.unmet == nil {
+		return
+	}
+	r.deciding, r.met = r.unmet.ids, r.declared.Requirements
+	ginkgo.Fail(r.unmet.message)
 }
 
 // Record adds an observation to the evidence of the running check.
@@ -405,11 +433,13 @@ func Concurrently(n int, f func(i int)) {
 // check is unknown instead: the bound may have passed before the demand was looked at.
 func Converge(ctx context.Context, what string, within time.Duration, demand func(g gomega.Gomega)) {
 	ginkgo.GinkgoHelper()
-	converge(ctx, what, within, nil, demand)
+	if unmet := converge(ctx, what, within, nil, demand); unmet != "" {
+		ginkgo.Fail(unmet)
+	}
 }
 
-// converge is Converge. If the demand is not met within the bound, more, if not nil, says how much longer it may take.
-func converge(ctx context.Context, what string, within time.Duration, more func() time.Duration, demand func(g gomega.Gomega)) {
+// converge says what is not met in the end; empty if the demand is met. If it is not met within the bound, more, if not nil, says how much longer it may take.
+func converge(ctx context.Context, what string, within time.Duration, more func() time.Duration, demand func(g gomega.Gomega)) (unmet string) {
 	ginkgo.GinkgoHelper()
 	within = bounded(patiently(within))
 	bound, left, polling := within, within, patiently(pollInterval)
@@ -418,7 +448,6 @@ func converge(ctx context.Context, what string, within time.Duration, more func(
 	}
 	watch := startStopwatch()
 	defer watch.stop()
-	var unmet string
 	givenUp, meter := readsGivenUp.Load(), meterMemory()
 	g := gomega.NewGomega(func(message string, _ ...int) { unmet = message })
 	for !g.Eventually(ctx, demand).WithTimeout(left).WithPolling(polling).Should(gomega.Succeed(), "%s within %s", what, within) {
@@ -435,13 +464,14 @@ func converge(ctx context.Context, what string, within time.Duration, more func(
 				if short := meter.shortage(); short != "" && !onVirtualClock() {
 					Abort("%s; %s", short, plainMessage(unmet))
 				}
-				ginkgo.Fail(unmet)
+				return unmet
 			}
 		}
 	}
 	if current != nil {
 		current.result.Convergence = append(current.result.Convergence, Convergence{What: what, Seconds: watch.elapsed().Seconds()})
 	}
+	return ""
 }
 
 const pollInterval = 20 * time.Millisecond

@@ -58,6 +58,7 @@ type book struct {
 	endedForgotten    rule.Rule[func() bool]
 	healthLookedAt    rule.Rule[func(connected bool) bool]
 	missForgotten     rule.Rule[func(ago time.Duration) bool]
+	reverseForgotten  rule.Rule[func(before, now candidate.Resolution) candidate.Resolution]
 	flowsToldApart    rule.Rule[func() bool]
 	rangesForNFTables rule.Rule[func(*apiserver.Server) []netip.Prefix]
 }
@@ -92,6 +93,7 @@ func newBook() *book {
 		endedForgotten:    endedForgotten,
 		healthLookedAt:    healthLookedAt,
 		missForgotten:     missForgotten,
+		reverseForgotten:  reverseForgotten,
 		flowsToldApart:    flowsToldApart,
 		rangesForNFTables: rangesForNFTables,
 	}
@@ -132,6 +134,8 @@ var (
 	healthLookedAt = rule.New("packet-health-asked-anew", func(bool) bool { return true }, spec.ProxyHealthCheckPortCloses)
 
 	// Who has asked for a name too early learns of it as soon as anybody else.
+	reverseForgotten = rule.New("dns-reverse-forgotten", func(_, now candidate.Resolution) candidate.Resolution { return now }, spec.ProxyDNSReverse)
+
 	missForgotten = rule.New("dns-miss-forgotten", func(time.Duration) bool { return true }, spec.ProxyDNSClusterIP, spec.ProxyDNSHeadless, spec.ProxyDNSHeadlessHostnames)
 
 	flowsToldApart = rule.New("packet-of-one-port-told-apart", func() bool { return true }, spec.ProxyRedirectTransparent)

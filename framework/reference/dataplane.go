@@ -46,7 +46,7 @@ func (r *Reference) DataPlane(ctx context.Context, _ candidate.DataPlaneRequest)
 	}
 	d := &dataPlane{
 		controlPlane: &controlPlane{server: r.world.server, cidrs: r.serviceCIDRs(), ports: spec.DefaultNodePorts, release: release},
-		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{}, ended: map[flowKey]*flow{}, healthAsked: map[flowKey]bool{}, missed: map[string]time.Time{},
+		world:        r.world, now: r.world.epoch, pods: map[candidate.PodName]*pod{}, lent: map[candidate.PodName]*pod{}, nodes: map[string]*host{}, flows: map[flowKey]*flow{}, ended: map[flowKey]*flow{}, healthAsked: map[flowKey]bool{}, missed: map[string]time.Time{}, reversed: map[string]candidate.Resolution{},
 	}
 	d.addresses = d.world.external.Take()
 	return d, nil
@@ -64,10 +64,11 @@ type dataPlane struct {
 	lent        map[candidate.PodName]*pod
 	nodes       map[string]*host // of its own
 	flows       map[flowKey]*flow
-	ended       map[flowKey]*flow    // connections from a port that the check has chosen
-	healthAsked map[flowKey]bool     // connections on which the health of a Service was asked, and told
-	missed      map[string]time.Time // names that did not exist when they were first asked for
-	ports       uint16               // counts source ports
+	ended       map[flowKey]*flow               // connections from a port that the check has chosen
+	healthAsked map[flowKey]bool                // connections on which the health of a Service was asked, and told
+	missed      map[string]time.Time            // names that did not exist when they were first asked for
+	reversed    map[string]candidate.Resolution // the first PTR records of each address
+	ports       uint16                          // counts source ports
 	once        sync.Once
 }
 
@@ -114,6 +115,13 @@ func (d *dataPlane) Resolve(_ context.Context, questions []candidate.Question) (
 	defer d.world.mu.Unlock()
 	for i, q := range questions {
 		said[i] = zone.Resolve(q)
+		if q.Type == candidate.PTR && said[i].Said == candidate.Found {
+			if before, asked := d.reversed[q.Name]; asked {
+				said[i] = d.world.book.reverseForgotten.Do(before, said[i])
+			} else {
+				d.reversed[q.Name] = said[i]
+			}
+		}
 		if at, before := d.missed[q.Name]; before && said[i].Said == candidate.Found && !d.world.book.missForgotten.Do(d.now.Sub(at)) {
 			said[i] = candidate.Resolution{Said: candidate.NoName}
 		}

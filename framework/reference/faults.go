@@ -181,6 +181,9 @@ var packetFaults = []wrong{
 	{fault.HealthOfConnectedKept, func(b *book) { b.healthLookedAt.Replace(func(connected bool) bool { return !connected }) }},
 	{fault.EndedConnectionRemembered, func(b *book) { b.endedForgotten.Off() }},
 	{fault.FlowsOfOnePortConfused, func(b *book) { b.flowsToldApart.Off() }},
+	{fault.DNSReverseRemembered, func(b *book) {
+		b.reverseForgotten.Replace(func(before, now candidate.Resolution) candidate.Resolution { return before })
+	}},
 	{fault.DNSMissRemembered, func(b *book) { b.missForgotten.Replace(func(ago time.Duration) bool { return ago > time.Minute }) }},
 	{fault.EqualPortsUnanswered, func(b *book) {
 		b.replyFromVIP.Replace(func(source, to netip.AddrPort) bool { return source.Port() != to.Port() })

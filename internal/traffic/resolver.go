@@ -23,6 +23,7 @@ const maxAnswer = 16 << 10
 
 var recordTypes = map[candidate.RecordType]dnsmessage.Type{
 	candidate.A: dnsmessage.TypeA, candidate.AAAA: dnsmessage.TypeAAAA, candidate.CNAME: dnsmessage.TypeCNAME, candidate.SRV: dnsmessage.TypeSRV,
+	candidate.PTR: dnsmessage.TypePTR, candidate.TXT: dnsmessage.TypeTXT,
 }
 
 // Ask sends one question to a DNS server ("10.96.0.10:53") by UDP and reads its answer. domain is that of the cluster ("cluster.local.").
@@ -123,6 +124,10 @@ func readResolution(packet []byte, domain string) candidate.Resolution {
 			r.Type, r.Target = candidate.CNAME, below(domain, body.CNAME)
 		case *dnsmessage.SRVResource:
 			r.Type, r.Target, r.Port = candidate.SRV, below(domain, body.Target), int(body.Port)
+		case *dnsmessage.PTRResource:
+			r.Type, r.Target = candidate.PTR, below(domain, body.PTR)
+		case *dnsmessage.TXTResource:
+			r.Type, r.Text = candidate.TXT, strings.Join(body.TXT, "")
 		default:
 			continue
 		}

@@ -71,11 +71,14 @@ func TestAskReadsAnswers(t *testing.T) {
 		"records": {func(q dnsmessage.Message) [][]byte {
 			return [][]byte{reply(q, nil,
 				resourceOf(app, &dnsmessage.AResource{A: [4]byte{10, 96, 0, 1}}), resourceOf(app, &dnsmessage.AAAAResource{AAAA: v6.As16()}),
-				resourceOf(app, &dnsmessage.TXTResource{TXT: []string{"of no interest"}}),
+				resourceOf(app, &dnsmessage.MXResource{MX: dnsmessage.MustNewName("of.no.interest.")}),
+				resourceOf("dns-version.cluster.local.", &dnsmessage.TXTResource{TXT: []string{"1.", "1.0"}}),
+				resourceOf("1.0.96.10.in-addr.arpa.", &dnsmessage.PTRResource{PTR: dnsmessage.MustNewName(app)}),
 				resourceOf("_web._tcp."+app, &dnsmessage.SRVResource{Port: 80, Target: dnsmessage.MustNewName(app)}),
 				resourceOf("www.example.com.", &dnsmessage.CNAMEResource{CNAME: dnsmessage.MustNewName("cluster.local.example.com.")}))}
 		}, candidate.Resolution{Said: candidate.Found, Records: []candidate.Record{
 			{Name: "app.ns.svc", Type: candidate.A, Address: netip.MustParseAddr("10.96.0.1")}, {Name: "app.ns.svc", Type: candidate.AAAA, Address: v6},
+			{Name: "dns-version", Type: candidate.TXT, Text: "1.1.0"}, {Name: "1.0.96.10.in-addr.arpa.", Type: candidate.PTR, Target: "app.ns.svc"},
 			{Name: "_web._tcp.app.ns.svc", Type: candidate.SRV, Target: "app.ns.svc", Port: 80},
 			{Name: "www.example.com.", Type: candidate.CNAME, Target: "cluster.local.example.com."},
 		}}},

@@ -3,6 +3,8 @@ package proxy
 import (
 	"context"
 	"net/netip"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/onsi/ginkgo/v2"
@@ -47,7 +49,7 @@ func named(net *check.Network, svc *corev1.Service) check.Lookup {
 	return check.Ask(primaryType(net), nameOf(svc), check.ResolvesTo(check.ServiceAddress(svc, exposedPort).Addr()))
 }
 
-// missBound is how long a name may stay unknown to those that asked too early. DNS servers of clusters remember a miss for 30 s at most.
+// missBound is how long a name may stay unknown to those that asked too early, and an address keep its former name. DNS servers of clusters remember both for 30 s at most.
 const missBound = check.ConvergenceBound + 15*time.Second
 
 var _ = ginkgo.Describe("the DNS name of a Service", func() {
@@ -85,6 +87,41 @@ var _ = ginkgo.Describe("the DNS name of a Service", func() {
 				leads("web", "tcp", 80), leads("log", "udp", 514), none("web", "udp"), none("log", "tcp"), none("other", "tcp"))
 			net.Change(ctx, svc.Name, `{"spec":{"ports":[{"name":"web","port":81,"targetPort":8080},{"name":"other","port":80,"targetPort":8081}]}}`)
 			net.ExpectRecords(ctx, "its ports are changed", leads("web", "tcp", 81), leads("other", "tcp", 80), none("web", "udp"))
+		})
+
+	check.It(spec.ProxyDNSUnnamedPort, "does not lead to a port without a name",
+		func(ctx context.Context, net *check.Network) {
+			unnamed := check.WithPorts(check.Port("", corev1.ProtocolTCP, exposedPort, check.BackendPort))
+			pods := net.Backends(ctx, "app", net.Node(0))
+			svc := net.Expose(ctx, check.Service("one", unnamed))
+			ofPods := net.Expose(ctx, check.Service("headless", unnamed, check.Headless(), selecting("app")))
+			lookups := []check.Lookup{named(net, svc), resolving(net, ofPods, pods...)}
+			for _, s := range []*corev1.Service{svc, ofPods} {
+				for _, port := range []string{strconv.Itoa(exposedPort), strconv.Itoa(check.BackendPort), "tcp", "http"} {
+					lookups = append(lookups, check.Ask(candidate.SRV, portOf(s, port, "tcp"), check.NoRecords()))
+				}
+			}
+			net.ExpectRecords(ctx, "Services are created", lookups...)
+		})
+
+	check.It(spec.ProxyDNSCaseInsensitive, "is found in upper and lower case, as are those of ports and endpoints",
+		func(ctx context.Context, net *check.Network) {
+			pod := hosted(ctx, net, 0, "pets", "web-0")
+			app, pets := net.Expose(ctx, exposed("app")), net.Expose(ctx, headless("pets"))
+			alias := net.Expose(ctx, check.Service("alias", check.ExternalName(externalHost)))
+			net.ExpectRecords(ctx, "Services are created", named(net, app), resolving(net, pets, pod), aliases(alias, externalHost+".")[0])
+			of := func(l check.Lookup, name string) check.Lookup { return check.Ask(l.Type, name, l.Want) }
+			leads := check.LeadsTo(check.Target{Name: nameOf(app), Port: exposedPort})
+			net.ExpectRecords(ctx, "they are asked for in other letters",
+				of(named(net, app), strings.ToUpper(nameOf(app))), of(named(net, app), "App."+app.Namespace+".Svc"),
+				of(resolving(net, pets, pod), strings.ToUpper(nameOf(pets))), check.Ask(primaryType(net), "Web-0."+nameOf(pets), ofPods(net, pod)),
+				of(aliases(alias, externalHost+".")[0], strings.ToUpper(nameOf(alias))),
+				check.Ask(candidate.SRV, strings.ToUpper(portOf(app, "tcp", "tcp")), leads))
+		})
+
+	check.It(spec.ProxyDNSSchemaVersion, "is of a schema whose version the DNS tells",
+		func(ctx context.Context, net *check.Network) {
+			net.ExpectRecords(ctx, "nothing", check.Ask(candidate.TXT, "dns-version", check.SemanticVersion()))
 		})
 
 	check.It(spec.ProxyDNSDualStack, "resolves to the virtual address of each family that it has", check.DualStack(),

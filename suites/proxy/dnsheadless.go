@@ -89,6 +89,24 @@ var _ = ginkgo.Describe("the DNS name of a headless Service", func() {
 				resolving(net, svc, pods...), check.Ask(candidate.SRV, portOf(svc, "tcp", "tcp"), check.SomeRecords(len(pods))))
 		})
 
+	check.It(spec.ProxyDNSSrvPort, "leads to every named port of every endpoint of a headless Service",
+		func(ctx context.Context, net *check.Network) {
+			hostnames := []string{"web-0", "web-1"}
+			check.Concurrently(len(hostnames), func(i int) { hosted(ctx, net, i, "app", hostnames[i]) })
+			ports := check.WithPorts(check.Port("web", corev1.ProtocolTCP, check.BackendPort, check.BackendPort),
+				check.Port("admin", corev1.ProtocolTCP, 9090, 9090), check.Port("web-udp", corev1.ProtocolUDP, check.BackendPort, check.BackendPort))
+			svc := net.Expose(ctx, check.Service("app", check.Headless(), ports))
+			leads := func(port, protocol string, number int) check.Lookup {
+				var targets []check.Target
+				for _, h := range hostnames {
+					targets = append(targets, check.Target{Name: h + "." + nameOf(svc), Port: number})
+				}
+				return check.Ask(candidate.SRV, portOf(svc, port, protocol), check.LeadsTo(targets...))
+			}
+			net.ExpectRecords(ctx, "the Service is created", leads("web", "tcp", check.BackendPort), leads("admin", "tcp", 9090),
+				leads("web-udp", "udp", check.BackendPort), check.Ask(candidate.SRV, portOf(svc, "admin", "udp"), check.NoRecords()))
+		})
+
 	check.It(spec.ProxyDNSHeadlessHostnames, "has the hostnames of pods below it, and leads to them by SRV records",
 		func(ctx context.Context, net *check.Network) {
 			pods := make([]candidate.Pod, 4)

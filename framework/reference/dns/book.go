@@ -18,7 +18,9 @@ type (
 
 // book is the rules of DNS-based service discovery. It is read only once it is in use.
 type book struct {
-	serviceFound rule.Rule[finding]
+	nameCompared  rule.Rule[func(asked string) (compared string)]
+	serviceFound  rule.Rule[finding]
+	schemaVersion rule.Rule[recording]
 
 	// The name of a Service.
 	aliasOfExternalName  rule.Rule[recording]
@@ -36,6 +38,10 @@ type book struct {
 	servicePortNumber  rule.Rule[func(*corev1.ServicePort) int32]
 	srvTarget          rule.Rule[func(e *endpoint, service string) string]
 
+	// The names of addresses.
+	namesOfClusterIP rule.Rule[listing]
+	namesOfEndpoint  rule.Rule[listing]
+
 	// Endpoints.
 	endpointReady rule.Rule[func(*discoveryv1.EndpointConditions) bool]
 }
@@ -43,7 +49,9 @@ type book struct {
 // newBook is the right rules.
 func newBook() *book {
 	return &book{
-		serviceFound: serviceFound,
+		nameCompared:  nameCompared,
+		serviceFound:  serviceFound,
+		schemaVersion: schemaVersion,
 
 		aliasOfExternalName:  aliasOfExternalName,
 		externalNameComplete: externalNameComplete,
@@ -58,6 +66,9 @@ func newBook() *book {
 		portAsked:          portAsked,
 		servicePortNumber:  servicePortNumber,
 		srvTarget:          srvTarget,
+
+		namesOfClusterIP: namesOfClusterIP,
+		namesOfEndpoint:  namesOfEndpoint,
 
 		endpointReady: endpointReady,
 	}

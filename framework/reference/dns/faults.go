@@ -2,6 +2,7 @@ package dns
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -111,6 +112,67 @@ var wrongs = []wrong{
 	}},
 	{fault.DNSHeadlessSRVOfService, func(b *book) {
 		b.srvTarget.Replace(func(_ *endpoint, service string) string { return service })
+	}},
+
+	{fault.DNSHeadlessFirstPort, func(b *book) {
+		b.portsOfHeadless.Wrap(withEndpoints(func(all []endpoint) []endpoint {
+			all = slices.Clone(all)
+			for i := range all {
+				all[i].ports = first(all[i].ports)
+			}
+			return all
+		}))
+	}},
+	{fault.DNSUnnamedPortByNumber, func(b *book) {
+		b.portsOfService.Wrap(func(right recording) recording {
+			return func(z *Zone, q *query) ([]candidate.Record, bool) {
+				asked, _ := q.port()
+				for _, p := range q.svc.Spec.Ports {
+					if p.Name == "" && strconv.Itoa(int(p.Port)) == asked {
+						return addPort(nil, q, serviceName(q.svc), p.Port), true
+					}
+				}
+				return right(z, q)
+			}
+		})
+	}},
+	{fault.DNSCaseMatters, func(b *book) { b.nameCompared.Replace(func(asked string) string { return asked }) }},
+
+	{fault.DNSReverseUnknown, func(b *book) { b.namesOfClusterIP.Off() }},
+	{fault.DNSReverseFirstFamily, func(b *book) {
+		b.namesOfClusterIP.Wrap(func(right listing) listing {
+			return func(z *Zone, reverse string) []string {
+				return slices.DeleteFunc(right(z, reverse), func(name string) bool {
+					svc := z.services[strings.TrimSuffix(name, ".svc")]
+					return !isReverse(reverse, svc.Spec.ClusterIP)
+				})
+			}
+		})
+	}},
+	{fault.DNSHeadlessReverseUnknown, func(b *book) { b.namesOfEndpoint.Off() }},
+	{fault.DNSHeadlessReverseByAddress, func(b *book) {
+		b.namesOfEndpoint.Wrap(func(right listing) listing {
+			return func(z *Zone, reverse string) []string {
+				names := right(z, reverse)
+				for i, name := range names {
+					_, service, _ := strings.Cut(name, ".")
+					names[i] = strings.ReplaceAll(strings.TrimSuffix(reverse, ".in-addr.arpa."), ".", "-") + "." + service
+				}
+				return names
+			}
+		})
+	}},
+	{fault.DNSSchemaVersionUnknown, func(b *book) { b.schemaVersion.Off() }},
+	{fault.DNSSchemaVersionShort, func(b *book) {
+		b.schemaVersion.Wrap(func(right recording) recording {
+			return func(z *Zone, q *query) (records []candidate.Record, exists bool) {
+				records, exists = right(z, q)
+				for i := range records {
+					records[i].Text = "1.1"
+				}
+				return records, exists
+			}
+		})
 	}},
 
 	{fault.DNSUnsaidReadinessHidden, func(b *book) {

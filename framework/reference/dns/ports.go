@@ -44,7 +44,7 @@ var (
 	portAsked = rule.New("dns-port-asked", func(q *query, port string, protocol corev1.Protocol) bool {
 		askedPort, askedProtocol := q.port()
 		return port != "" && strings.EqualFold(port, askedPort) && strings.EqualFold(string(protocol), askedProtocol)
-	}, spec.ProxyDNSSrvPort)
+	}, spec.ProxyDNSSrvPort, spec.ProxyDNSUnnamedPort, spec.ProxyDNSCaseInsensitive)
 )
 
 // port is the port and the protocol that are asked for, as in _port._protocol.name.namespace.svc.

@@ -57,7 +57,7 @@ func (r *Rules) Zone(services []*corev1.Service, endpoints []*discoveryv1.Endpoi
 // Resolve answers a question. Outside of the domain of the cluster nothing is known.
 func (z *Zone) Resolve(q candidate.Question) candidate.Resolution {
 	var chain []candidate.Record
-	for name := strings.ToLower(q.Name); ; { // comparisons are case-insensitive (section 2.1)
+	for name := z.nameCompared.Do(q.Name); ; {
 		records, exists := z.lookUp(name, q.Type)
 		switch {
 		case len(records) == 1 && records[0].Type == candidate.CNAME && q.Type != candidate.CNAME && len(chain) < maxAliases:
@@ -76,6 +76,12 @@ func (z *Zone) Resolve(q candidate.Question) candidate.Resolution {
 
 // lookUp returns the records of a name, and whether the name exists.
 func (z *Zone) lookUp(name string, t candidate.RecordType) (records []candidate.Record, exists bool) {
+	if isReverseName(name) {
+		return z.lookUpReverse(name, t)
+	}
+	if name == "dns-version" {
+		return z.schemaVersion.Do(z, &query{name: name, recordType: t})
+	}
 	labels := strings.Split(name, ".")
 	n := len(labels) - 3
 	if n < 0 || labels[n+2] != "svc" {
@@ -86,7 +92,7 @@ func (z *Zone) lookUp(name string, t candidate.RecordType) (records []candidate.
 		return nil, false
 	}
 	q := &query{name: name, below: labels[:n], recordType: t, svc: svc, endpoints: z.readyEndpoints(svc)}
-	isAlias, isHeadless := svc.Spec.Type == corev1.ServiceTypeExternalName, svc.Spec.ClusterIP == corev1.ClusterIPNone
+	isAlias, isHeadless := svc.Spec.Type == corev1.ServiceTypeExternalName, svc.Spec.ClusterIP == noClusterIP
 	switch {
 	case isAlias && n == 0:
 		return z.aliasOfExternalName.Do(z, q)
@@ -111,6 +117,12 @@ func (z *Zone) lookUp(name string, t candidate.RecordType) (records []candidate.
 	}
 	return nil, false
 }
+
+// noClusterIP is the clusterIP of a headless Service.
+const noClusterIP = corev1.ClusterIPNone
+
+// Names are compared without regard to case (section 2.1).
+var nameCompared = rule.New("dns-name-compared", strings.ToLower, spec.ProxyDNSCaseInsensitive)
 
 // An alias is a name alone.
 var nothingBelowAlias = rule.New("dns-nothing-below-alias", func(*Zone, *query) ([]candidate.Record, bool) { return nil, false }, spec.ProxyDNSExternalName)

@@ -100,6 +100,15 @@ func TestNames(t *testing.T) {
 		"www.example.com. A":                                       "failed",
 		"app.ns.svc.example.com. A":                                "failed",
 		"round.ns.svc CNAME":                                       "CNAME robin.ns.svc",
+		"1.0.96.10.in-addr.arpa. PTR":                              "PTR app.ns.svc",
+		"1.0.96.10.IN-ADDR.ARPA. PTR":                              "PTR app.ns.svc",
+		"1.0.96.10.in-addr.arpa. A":                                "no records",
+		"2.0.0.10.in-addr.arpa. PTR":                               "PTR dog.pets.ns.svc",
+		"9.0.0.10.in-addr.arpa. PTR":                               "failed", // the endpoint of a Service with an address
+		"3.0.0.10.in-addr.arpa. PTR":                               "failed", // it is not ready
+		"2.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.0.d.f.ip6.arpa. PTR": "PTR v6.ns.svc",
+		"dns-version TXT": `TXT "1.1.0"`,
+		"dns-version A":   "no records",
 	} {
 		name, kind, _ := strings.Cut(question, " ")
 		said := zone.Resolve(candidate.Question{Name: name, Type: candidate.RecordType(kind)})

@@ -44,6 +44,26 @@ var (
 		spec.ProxyDNSExternalName)
 	DNSSelectorlessSRVHidden = New("dns-selectorless-srv-hidden", "The ports of a headless Service without selector have no SRV records.",
 		spec.ProxyDNSSrvPort)
+	DNSHeadlessFirstPort = New("dns-headless-first-port", "Of the ports of a headless Service only the first one has SRV records.",
+		spec.ProxyDNSSrvPort)
+	DNSUnnamedPortByNumber = New("dns-unnamed-port-by-number", "A port without a name has SRV records under its number.",
+		spec.ProxyDNSUnnamedPort)
+	DNSCaseMatters = New("dns-case-matters", "A name is found only in lower case.",
+		spec.ProxyDNSCaseInsensitive)
+	DNSReverseUnknown = New("dns-reverse-unknown", "The virtual addresses of Services have no PTR records.",
+		spec.ProxyDNSReverse)
+	DNSReverseFirstFamily = New("dns-reverse-first-family", "Of the virtual addresses of a dual-stack Service only the first one has a PTR record.",
+		spec.ProxyDNSReverse)
+	DNSReverseRemembered = New("dns-reverse-remembered", "An address keeps the name that was found for it first, also when another Service has it.",
+		spec.ProxyDNSReverse)
+	DNSHeadlessReverseUnknown = New("dns-headless-reverse-unknown", "The endpoints of headless Services have no PTR records.",
+		spec.ProxyDNSHeadlessReverse)
+	DNSHeadlessReverseByAddress = New("dns-headless-reverse-by-address", "The PTR records of endpoints have names made of addresses, also where there is a hostname.",
+		spec.ProxyDNSHeadlessReverse)
+	DNSSchemaVersionUnknown = New("dns-schema-version-unknown", "The DNS does not tell the version of its schema.",
+		spec.ProxyDNSSchemaVersion)
+	DNSSchemaVersionShort = New("dns-schema-version-short", "The version of the DNS schema has two numbers instead of three.",
+		spec.ProxyDNSSchemaVersion)
 	DNSHeadlessUnknown = New("dns-headless-unknown", "The name of a headless Service does not exist.",
 		spec.ProxyDNSHeadless)
 )
