@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compares the reference with real components: the cases of fixtures/differential, then random requests, then random Pods, then random traffic in each mode of kube-proxy.
+# Compares the reference with real components: the cases of fixtures/differential, then random requests, then random Pods, then random names, then random traffic in each mode of kube-proxy.
 #   hack/differential.sh FOR [SEED]   each for so long, such as 1m; without a seed the inputs are new ones
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -15,6 +15,8 @@ bin/conformance lab down --name "$name"
 bin/conformance differential api --for "$lasts" $seed
 # shellcheck disable=SC2086
 bin/conformance differential endpoints --for "$lasts" $seed
+# shellcheck disable=SC2086
+bin/conformance differential dns --for "$lasts" $seed
 for mode in iptables nftables; do
   # shellcheck disable=SC2086
   bin/conformance differential traffic --for "$lasts" --proxy-mode "$mode" $seed

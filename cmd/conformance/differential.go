@@ -26,7 +26,7 @@ func newDifferential() *cobra.Command {
 		Args:  noArguments,
 		RunE:  func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newDifferentialReplay(), newDifferentialAPI(), newDifferentialEndpoints(), newDifferentialTraffic())
+	cmd.AddCommand(newDifferentialReplay(), newDifferentialAPI(), newDifferentialEndpoints(), newDifferentialDNS(), newDifferentialTraffic())
 	return cmd
 }
 

@@ -16,6 +16,7 @@ import (
 
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/internal/differential"
+	"github.com/service-conformance/conformance/internal/differential/dns"
 	"github.com/service-conformance/conformance/internal/differential/random"
 	"github.com/service-conformance/conformance/internal/differential/traffic"
 	"github.com/service-conformance/conformance/internal/wholefile"
@@ -224,6 +225,9 @@ func passedOver() (all []differential.PassedOver) {
 	}
 	for _, t := range traffic.Tolerances {
 		all = append(all, differential.PassedOver{Suite: "traffic", Name: t.Name, Why: t.Why, Source: t.Source})
+	}
+	for _, t := range dns.Tolerances {
+		all = append(all, differential.PassedOver{Suite: "dns", Name: t.Name, Why: t.Why, Source: t.Source})
 	}
 	return all
 }

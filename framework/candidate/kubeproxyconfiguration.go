@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/netip"
 	"slices"
 
 	"sigs.k8s.io/yaml"
@@ -76,10 +77,18 @@ func (p *KubeProxyConfiguration) Declarations(mode string) map[spec.Declarable]s
 		delete(d, spec.ProxyHealth)
 	}
 	switch local := p.IPTables.LocalhostNodePorts; {
-	case len(p.NodePortAddresses) > 0:
-		delete(d, spec.NodePortLoopback)
-	case mode == IPTables && local != nil && !*local:
+	case mode == IPTables && (local != nil && !*local || !p.onLoopback()):
 		d[spec.NodePortLoopback] = "not-served"
+	case mode != IPTables && len(p.NodePortAddresses) > 0:
+		delete(d, spec.NodePortLoopback)
 	}
 	return d
+}
+
+// onLoopback reports whether loopback addresses are among those with node ports, as mode iptables has it (pkg/proxy/iptables/proxier.go (v1.37.1) lines 223-227).
+func (p *KubeProxyConfiguration) onLoopback() bool {
+	return len(p.NodePortAddresses) == 0 || slices.ContainsFunc(p.NodePortAddresses, func(text string) bool {
+		prefix, err := netip.ParsePrefix(text) // else it is the word "primary"
+		return err == nil && prefix.Addr().Is4() && (prefix.Bits() == 0 || prefix.Addr().IsLoopback())
+	})
 }

@@ -191,10 +191,12 @@ func TestWhoWaitsForTheClusterAloneComesBeforeLaterOnes(t *testing.T) {
 
 func TestWhatKubeProxyDeclaresFollowsFromItsConfiguration(t *testing.T) {
 	no := false
-	var local, elsewhere, chosen candidate.KubeProxyConfiguration
+	var local, elsewhere, chosen, primary, everywhere candidate.KubeProxyConfiguration
 	local.IPTables.LocalhostNodePorts = &no
 	elsewhere.HealthzBindAddress = "127.0.0.1:1234"
 	chosen.NodePortAddresses = []string{"10.0.0.0/8"}
+	primary.NodePortAddresses = []string{"primary"}
+	everywhere.NodePortAddresses = []string{"0.0.0.0/0", "::/0"}
 	for name, c := range map[string]struct {
 		configuration candidate.KubeProxyConfiguration
 		mode          string
@@ -205,7 +207,10 @@ func TestWhatKubeProxyDeclaresFollowsFromItsConfiguration(t *testing.T) {
 		"loopback by default":           {candidate.KubeProxyConfiguration{}, candidate.IPTables, spec.NodePortLoopback, "served"},
 		"loopback in nftables mode":     {candidate.KubeProxyConfiguration{}, candidate.NFTables, spec.NodePortLoopback, "not-served"},
 		"loopback switched off":         {local, candidate.IPTables, spec.NodePortLoopback, "not-served"},
-		"loopback of chosen addresses":  {chosen, candidate.IPTables, spec.NodePortLoopback, ""},
+		"loopback beside chosen ones":   {chosen, candidate.IPTables, spec.NodePortLoopback, "not-served"},
+		"loopback beside the primary":   {primary, candidate.IPTables, spec.NodePortLoopback, "not-served"},
+		"loopback among all addresses":  {everywhere, candidate.IPTables, spec.NodePortLoopback, "served"},
+		"loopback and nftables mode":    {chosen, candidate.NFTables, spec.NodePortLoopback, ""},
 		"health on its port":            {candidate.KubeProxyConfiguration{HealthzBindAddress: "0.0.0.0:10256"}, candidate.IPTables, spec.ProxyHealth, "port-10256"},
 		"health of nobody knows where":  {elsewhere, candidate.IPTables, spec.ProxyHealth, ""},
 		"local policy without endpoint": {candidate.KubeProxyConfiguration{}, candidate.IPVS, spec.InternalLocalWithoutEndpoints, "reject"},

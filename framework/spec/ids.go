@@ -516,6 +516,8 @@ const (
 	ProxyDNSPublishNotReadyPurpose   ID = "proxy-dns-publish-not-ready-purpose"
 	ProxyDNSSchemaVersion            ID = "proxy-dns-schema-version"
 	ProxyDNSExternalName             ID = "proxy-dns-externalname"
+	ProxyDNSExternalNameFollowed     ID = "proxy-dns-externalname-followed"
+	ProxyDNSExternalNameDangling     ID = "proxy-dns-externalname-dangling"
 	ProxyDNSExternalNameTrailingDot  ID = "proxy-dns-externalname-trailing-dot"
 	ProxyDNSNameLeadingDigit         ID = "proxy-dns-name-leading-digit"
 	ProxyEnvironmentClusterIP        ID = "proxy-environment-clusterip"

@@ -2,6 +2,8 @@ package proxy
 
 import (
 	"context"
+	"net/netip"
+	"slices"
 
 	"github.com/onsi/ginkgo/v2"
 	corev1 "k8s.io/api/core/v1"
@@ -25,6 +27,13 @@ func aliasWithin(name string) check.RecordsWant {
 	short, full := check.AliasFor(name), check.AliasFor(name+".cluster.local.")
 	return check.RecordsWant{Text: full.Text, Met: func(q candidate.Question, said candidate.Resolution) bool {
 		return short.Met(q, said) || full.Met(q, said)
+	}}
+}
+
+// leadingTo demands an alias, and in the same answer an address.
+func leadingTo(alias check.RecordsWant, address netip.Addr) check.RecordsWant {
+	return check.RecordsWant{Text: alias.Text + " and " + address.String(), Met: func(q candidate.Question, said candidate.Resolution) bool {
+		return alias.Met(q, said) && slices.ContainsFunc(said.Records, func(r candidate.Record) bool { return r.Type == q.Type && r.Address == address })
 	}}
 }
 
@@ -57,6 +66,23 @@ var _ = ginkgo.Describe("the DNS name of a Service of type ExternalName", func()
 				check.Ask(candidate.CNAME, nameOf(exists), aliasWithin(existing)),
 				check.Ask(candidate.CNAME, nameOf(dangling), aliasWithin(missing)),
 				check.Ask(candidate.CNAME, nameOf(selector), check.AliasFor(externalHost+".")))
+		})
+
+	check.It(spec.ProxyDNSExternalNameFollowed, "leads on to the address of a Service whose name it is an alias for",
+		func(ctx context.Context, net *check.Network) {
+			target := net.Expose(ctx, exposed("target", withoutSelector()))
+			alias := net.Expose(ctx, check.Service("alias", check.ExternalName(nameOf(target)+".cluster.local")))
+			address := check.ServiceAddress(target, exposedPort).Addr()
+			net.ExpectRecords(ctx, "Services are created", named(net, target), check.Ask(candidate.CNAME, nameOf(alias), aliasWithin(nameOf(target))))
+			net.ExpectRecords(ctx, "its address is asked for", check.Ask(primaryType(net), nameOf(alias), leadingTo(aliasWithin(nameOf(target)), address)))
+		})
+
+	check.It(spec.ProxyDNSExternalNameDangling, "is an alias also to who asks for an address that there is not",
+		func(ctx context.Context, net *check.Network) {
+			missing := "missing." + net.Namespace() + ".svc"
+			alias := net.Expose(ctx, check.Service("alias", check.ExternalName(missing+".cluster.local")))
+			net.ExpectRecords(ctx, "the Service is created", check.Ask(candidate.CNAME, nameOf(alias), aliasWithin(missing)))
+			net.ExpectRecords(ctx, "its address is asked for", check.Ask(primaryType(net), nameOf(alias), aliasWithin(missing)))
 		})
 
 	check.It(spec.ProxyDNSExternalName, "has no names below it, also where another Service has the name of its namespace",

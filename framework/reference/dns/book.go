@@ -24,6 +24,8 @@ type book struct {
 
 	// The name of a Service.
 	aliasOfExternalName  rule.Rule[recording]
+	aliasFollowed        rule.Rule[func() bool]
+	danglingAliasTold    rule.Rule[func() bool]
 	externalNameComplete rule.Rule[func(externalName string) (target string)]
 	clusterIPsOfService  rule.Rule[recording]
 	everyClusterIP       rule.Rule[func(*corev1.Service) []string]
@@ -54,6 +56,8 @@ func newBook() *book {
 		schemaVersion: schemaVersion,
 
 		aliasOfExternalName:  aliasOfExternalName,
+		aliasFollowed:        aliasFollowed,
+		danglingAliasTold:    danglingAliasTold,
 		externalNameComplete: externalNameComplete,
 		clusterIPsOfService:  clusterIPsOfService,
 		everyClusterIP:       everyClusterIP,

@@ -66,6 +66,8 @@ var wrongs = []wrong{
 			return strings.HasSuffix(strings.TrimSuffix(q.svc.Spec.ExternalName, ".")+".", "."+Domain)
 		}))
 	}},
+	{fault.DNSAliasNotFollowed, func(b *book) { b.aliasFollowed.Replace(func() bool { return false }) }},
+	{fault.DNSDanglingAliasHidden, func(b *book) { b.danglingAliasTold.Replace(func() bool { return false }) }},
 	{fault.DNSAliasOfNamesBelow, func(b *book) {
 		b.nothingBelowAlias.Replace(func(z *Zone, q *query) ([]candidate.Record, bool) { return z.aliasOfExternalName.Do(z, q) })
 	}},

@@ -18,6 +18,10 @@ var (
 		return []candidate.Record{{Name: q.name, Type: candidate.CNAME, Target: z.externalNameComplete.Do(q.svc.Spec.ExternalName)}}, true
 	}, spec.ProxyDNSExternalName)
 
+	// Whoever asks for the addresses of an alias is told that it is one, and what else is known of the other name.
+	aliasFollowed     = rule.New("dns-alias-followed", func() bool { return true }, spec.ProxyDNSExternalNameFollowed)
+	danglingAliasTold = rule.New("dns-dangling-alias-told", func() bool { return true }, spec.ProxyDNSExternalNameDangling)
+
 	// An externalName is complete with a dot at its end and without.
 	externalNameComplete = rule.New("dns-external-name-complete", func(externalName string) (target string) {
 		return relative(strings.TrimSuffix(externalName, ".") + ".")

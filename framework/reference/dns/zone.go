@@ -60,9 +60,11 @@ func (z *Zone) Resolve(q candidate.Question) candidate.Resolution {
 	for name := z.nameCompared.Do(q.Name); ; {
 		records, exists := z.lookUp(name, q.Type)
 		switch {
-		case len(records) == 1 && records[0].Type == candidate.CNAME && q.Type != candidate.CNAME && len(chain) < maxAliases:
+		case len(records) == 1 && records[0].Type == candidate.CNAME && q.Type != candidate.CNAME && len(chain) < maxAliases && z.aliasFollowed.Do():
 			chain, name = append(chain, records[0]), records[0].Target
 			continue
+		case len(chain) > 0 && len(records) == 0 && !strings.HasSuffix(name, ".") && !z.danglingAliasTold.Do():
+			return candidate.Resolution{Said: candidate.NoRecords}
 		case len(chain)+len(records) > 0:
 			return candidate.Resolution{Said: candidate.Found, Records: append(chain, records...)}
 		case exists:

@@ -36,6 +36,10 @@ var (
 		spec.ProxyDNSNameLeadingDigit)
 	DNSAliasWithinClusterHidden = New("dns-alias-within-cluster-hidden", "An ExternalName Service that leads to a name of the cluster has no CNAME record.",
 		spec.ProxyDNSExternalName)
+	DNSAliasNotFollowed = New("dns-alias-not-followed", "The answer for an ExternalName Service ends with its CNAME record, also where the other name is of the cluster.",
+		spec.ProxyDNSExternalNameFollowed)
+	DNSDanglingAliasHidden = New("dns-dangling-alias-hidden", "Who asks for the addresses of an ExternalName Service gets no record if the other name is of the cluster and has none.",
+		spec.ProxyDNSExternalNameDangling)
 	DNSAliasOfNamesBelow = New("dns-alias-of-names-below", "Names below that of an ExternalName Service are aliases, too.",
 		spec.ProxyDNSExternalName)
 	DNSMissRemembered = New("dns-miss-remembered", "A name that was asked for before it existed is unknown for another minute.",

@@ -7,7 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/yaml"
+
+	"github.com/service-conformance/conformance/internal/differential/manifest"
 )
 
 // Kubectl are the commands that bring the topology about on the side, a state after the other.
@@ -30,33 +31,18 @@ func (s *Side) Kubectl(t Topology) (string, error) {
 				fmt.Fprintf(&b, "kubectl delete endpointslice -n %s %s\n", s.namespace, p.slice(&l).Name)
 			}
 		}
-		var objects []string
-		add := func(apiVersion, kind string, object any) error {
-			data, err := json.Marshal(object)
-			if err != nil {
-				return err
-			}
-			var fields map[string]any
-			if err := json.Unmarshal(data, &fields); err != nil {
-				return err
-			}
-			delete(fields, "status")
-			fields["apiVersion"], fields["kind"] = apiVersion, kind
-			text, err := yaml.Marshal(fields)
-			objects = append(objects, string(text))
-			return err
-		}
+		var objects []any
 		for k := range state.Services {
-			if err := add("v1", "Service", p.service(&state.Services[k])); err != nil {
-				return "", err
-			}
+			objects = append(objects, p.service(&state.Services[k]))
 		}
 		for k := range state.Slices {
-			if err := add("discovery.k8s.io/v1", "EndpointSlice", p.slice(&state.Slices[k])); err != nil {
-				return "", err
-			}
+			objects = append(objects, p.slice(&state.Slices[k]))
 		}
-		fmt.Fprintf(&b, "kubectl apply -f - <<EOF\n%sEOF\n", strings.Join(objects, "---\n"))
+		text, err := manifest.Apply(objects...)
+		if err != nil {
+			return "", err
+		}
+		b.WriteString(text)
 		for k := range state.Services {
 			points := p.ingress(&state.Services[k])
 			old := before.service(state.Services[k].ID)

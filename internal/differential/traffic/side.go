@@ -15,11 +15,11 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
-	"k8s.io/client-go/rest"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/candidate/apiclient"
 	"github.com/service-conformance/conformance/framework/spec"
+	"github.com/service-conformance/conformance/internal/differential/manifest"
 )
 
 // Side is a data plane with the pods that all topologies share. Its methods are safe for concurrent use.
@@ -54,7 +54,7 @@ func NewSide(ctx context.Context, name string, of candidate.Candidate) (*Side, e
 		return nil, err
 	}
 	what := of.Describe()
-	api, err := clientOf(plane.Access())
+	api, err := manifest.ClientOf(plane.Access())
 	if err != nil {
 		return nil, err
 	}
@@ -95,15 +95,6 @@ func NewSide(ctx context.Context, name string, of candidate.Candidate) (*Side, e
 		s.numbers[p.PodName] = b
 	}
 	return s, errors.Join(errs...)
-}
-
-// clientOf makes a client of an API server that this program has started.
-func clientOf(a candidate.Access) (apiclient.Interface, error) {
-	config := &rest.Config{Host: a.URL, BearerToken: a.Token, QPS: -1, TLSClientConfig: rest.TLSClientConfig{CAData: a.CA}, WarningHandler: rest.NoWarnings{}}
-	if a.Direct != nil {
-		config.Transport, config.TLSClientConfig = a.Direct, rest.TLSClientConfig{}
-	}
-	return apiclient.New(config)
 }
 
 func familyOf(a netip.Addr) int {
