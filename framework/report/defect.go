@@ -110,9 +110,13 @@ func elsewhere(requests []string) []string {
 	return said
 }
 
-// accused is the implementation that a requirement is about: the proxy, or the API server.
+// accused is the implementation that a requirement is about: the proxy, the DNS, or the API server with its controllers.
 func (r *Report) accused(id spec.ID) string {
-	if d := r.Candidate.DataPlane; d.Name != "" && strings.HasPrefix(string(id), "proxy-") {
+	requirement := spec.Default().Get(id)
+	if version := r.Candidate.Components["coredns"]; version != "" && requirement.Feature == spec.FeatureServiceDNS {
+		return "CoreDNS v" + version
+	}
+	if d := r.Candidate.DataPlane; d.Name != "" && requirement.Part() == spec.DataPlanePart {
 		name := d.String()
 		if r.Candidate.ProxyMode != "" {
 			name += " in " + r.Candidate.ProxyMode + " mode"

@@ -44,6 +44,21 @@ func TestADefectIsToldToItsMaintainers(t *testing.T) {
 	}
 }
 
+func TestADefectIsToldToThoseWhoseItIs(t *testing.T) {
+	r := &Report{Candidate: candidate.Description{Implementation: "kubernetes", Version: "v1.37.1", DataPlane: candidate.Implementation{Name: "cilium", Version: "v1"}, Components: map[string]string{"coredns": "1.14.6"}}}
+	for id, want := range map[spec.ID]string{
+		spec.ProxyHairpin: "cilium v1", spec.ProxySelectorAllLabels: "kubernetes v1.37.1", spec.ProxyDNSHeadless: "CoreDNS v1.14.6", spec.AllocDuplicateRefused: "kubernetes v1.37.1",
+	} {
+		if got := r.accused(id); got != want {
+			t.Errorf("%s: %s, want %s", id, got, want)
+		}
+	}
+	r.Candidate.Components = nil
+	if got := r.accused(spec.ProxyDNSHeadless); got != "kubernetes v1.37.1" {
+		t.Errorf("the DNS of nobody knows whom: %s", got)
+	}
+}
+
 func TestARequestGoesToAnotherClusterWithoutWhatItsServerHadSet(t *testing.T) {
 	const read = `kubectl replace -n n -f - <<<'{"kind":"Service","apiVersion":"v1","metadata":{"name":"a","uid":"1-2","resourceVersion":"7","managedFields":[{"manager":"it'\''s"}]},"spec":{"clusterIP":"10.96.1.2","clusterIPs":["10.96.1.2"],"ports":[{"port":80}]}}'`
 	const sent = `kubectl replace -n n -f - <<<'{"metadata":{"name":"a","resourceVersion":"0"},"spec":{"clusterIP":"10.96.1.2"}}'`

@@ -164,6 +164,16 @@ var wrongs = []wrong{
 			}
 		})
 	}},
+	{fault.DNSHeadlessReverseNamedOnly, func(b *book) {
+		b.namesOfEndpoint.Wrap(func(right listing) listing {
+			return func(z *Zone, reverse string) []string {
+				return slices.DeleteFunc(right(z, reverse), func(name string) bool {
+					first, _, _ := strings.Cut(name, ".")
+					return strings.Count(first, "-") >= 3 // made of an address
+				})
+			}
+		})
+	}},
 	{fault.DNSSchemaVersionUnknown, func(b *book) { b.schemaVersion.Off() }},
 	{fault.DNSSchemaVersionShort, func(b *book) {
 		b.schemaVersion.Wrap(func(right recording) recording {

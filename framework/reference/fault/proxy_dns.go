@@ -64,6 +64,8 @@ var (
 		spec.ProxyDNSHeadlessReverse)
 	DNSHeadlessReverseByAddress = New("dns-headless-reverse-by-address", "The PTR records of endpoints have names made of addresses, also where there is a hostname.",
 		spec.ProxyDNSHeadlessReverse)
+	DNSHeadlessReverseNamedOnly = New("dns-headless-reverse-named-only", "Of the endpoints of headless Services only those with a hostname have PTR records.",
+		spec.ProxyDNSHeadlessReverse)
 	DNSSchemaVersionUnknown = New("dns-schema-version-unknown", "The DNS does not tell the version of its schema.",
 		spec.ProxyDNSSchemaVersion)
 	DNSSchemaVersionShort = New("dns-schema-version-short", "The version of the DNS schema has two numbers instead of three.",
