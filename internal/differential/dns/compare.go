@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/service-conformance/conformance/internal/differential/random"
 )
 
 // Difference is what one question is answered on the reference, and something else on the other side.
@@ -78,17 +80,9 @@ func (c *Pair) Compare(ctx context.Context, slot int, z Zone) (differences []Dif
 			}
 		}
 	}()
-	for i := range z.States {
-		found, err := c.compareState(ctx, reference, other, &z.States[i], i)
-		if err != nil {
-			return nil, fmt.Errorf("state %d: %w", i, err)
-		}
-		differences = append(differences, found...)
-		if slices.ContainsFunc(found, func(d Difference) bool { return d.Tolerated == "" }) {
-			return differences, nil // the next states build on this one
-		}
-	}
-	return differences, nil
+	return random.InTurn(z.States, func(s *State, number int) ([]Difference, error) {
+		return c.compareState(ctx, reference, other, s, number)
+	})
 }
 
 func (c *Pair) compareState(ctx context.Context, reference, other *placed, s *State, number int) ([]Difference, error) {

@@ -8,6 +8,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+
+	"github.com/service-conformance/conformance/internal/differential/random"
 )
 
 // The sizes of what is random. addresses is how many endpoints of a Service can have.
@@ -27,7 +29,7 @@ func Random(r *rand.Rand) Zone {
 	free := len(state.Slices) // the ID of the next slice: none is used again
 	z.States = append(z.States, state)
 	for n := r.IntN(maxStates); n > 0; n-- {
-		next := Zone{States: []State{state}}.clone().States[0]
+		next := random.Clone(state)
 		changeState(r, &next, &free)
 		next.Questions = randomQuestions(r, &next)
 		z.States = append(z.States, next)
@@ -35,11 +37,6 @@ func Random(r *rand.Rand) Zone {
 	}
 	return z
 }
-
-// one is true once in n times.
-func one(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
-
-func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 func randomState(r *rand.Rand) State {
 	var s State
@@ -54,11 +51,11 @@ func randomState(r *rand.Rand) State {
 }
 
 func randomService(r *rand.Rand, id int) Service {
-	v := Service{ID: id, Kind: pick(r, Virtual, Virtual, Headless, Headless, Headless, Alias), Digit: one(r, 6)}
+	v := Service{ID: id, Kind: random.Pick(r, Virtual, Virtual, Headless, Headless, Headless, Alias), Digit: random.One(r, 6)}
 	web := Port{Name: "web", Protocol: corev1.ProtocolTCP, Number: 80}
 	switch r.IntN(5) {
 	case 0:
-		v.Ports = []Port{web, {Name: pick(r, "log", "9p"), Protocol: pick(r, corev1.ProtocolTCP, corev1.ProtocolUDP), Number: 514}}
+		v.Ports = []Port{web, {Name: random.Pick(r, "log", "9p"), Protocol: random.Pick(r, corev1.ProtocolTCP, corev1.ProtocolUDP), Number: 514}}
 	case 1:
 		v.Ports = []Port{{Protocol: corev1.ProtocolTCP, Number: 80}}
 	case 2:
@@ -71,25 +68,25 @@ func randomService(r *rand.Rand, id int) Service {
 		v.Ports = []Port{web}
 	}
 	if v.Kind == Alias {
-		v.Target = pick(r, "www.example.com", "www.example.com.", fmt.Sprintf("service %d", r.IntN(maxServices)), "missing.default.svc.cluster.local")
+		v.Target = random.Pick(r, "www.example.com", "www.example.com.", fmt.Sprintf("service %d", r.IntN(maxServices)), "missing.default.svc.cluster.local")
 		return v
 	}
-	v.Families = pick(r, "4", "4", "6", "46", "64")
+	v.Families = random.Pick(r, "4", "4", "6", "46", "64")
 	return v
 }
 
 func randomSlice(r *rand.Rand, s *State, id int) Slice {
-	v := pick(r, s.Services...)
-	l := Slice{ID: id, Service: v.ID, Family: pick(r, 4, 6)}
-	if v.Families != "" && !one(r, 10) { // a Service may have slices of a family that it has not
+	v := random.Pick(r, s.Services...)
+	l := Slice{ID: id, Service: v.ID, Family: random.Pick(r, 4, 6)}
+	if v.Families != "" && !random.One(r, 10) { // a Service may have slices of a family that it has not
 		l.Family = int(v.Families[r.IntN(len(v.Families))] - '0')
 	}
 	for i, p := range v.Ports {
-		if one(r, 8) {
+		if random.One(r, 8) {
 			continue
 		}
-		port := SlicePort{Name: new(p.Name), Protocol: p.Protocol, Number: new(int32(pick(r, 8080, int(p.Number))))}
-		if one(r, 10) {
+		port := SlicePort{Name: new(p.Name), Protocol: p.Protocol, Number: new(int32(random.Pick(r, 8080, int(p.Number))))}
+		if random.One(r, 10) {
 			port.Name = new(fmt.Sprintf("other-%d", i))
 		}
 		l.Ports = append(l.Ports, port)
@@ -101,8 +98,8 @@ func randomSlice(r *rand.Rand, s *State, id int) Slice {
 }
 
 func randomEndpoint(r *rand.Rand) Endpoint {
-	e := Endpoint{Address: r.IntN(addresses), Hostname: pick(r, append([]string{"", ""}, hostnames...)...)}
-	condition := func() *bool { return pick(r, nil, new(true), new(true), new(false)) }
+	e := Endpoint{Address: r.IntN(addresses), Hostname: random.Pick(r, append([]string{"", ""}, hostnames...)...)}
+	condition := func() *bool { return random.Pick(r, nil, new(true), new(true), new(false)) }
 	switch r.IntN(3) {
 	case 0: // any mix
 		e.Ready, e.Serving, e.Terminating = condition(), condition(), condition()
@@ -115,15 +112,15 @@ func randomEndpoint(r *rand.Rand) Endpoint {
 // randomQuestions asks for names of Services, of their ports and endpoints, and of addresses.
 func randomQuestions(r *rand.Rand, s *State) (all []Question) {
 	for range questionsPerState {
-		q := Question{Service: r.IntN(maxServices), Capital: one(r, 6)} // there may be no such Service
+		q := Question{Service: r.IntN(maxServices), Capital: random.One(r, 6)} // there may be no such Service
 		v := s.service(q.Service)
 		switch r.IntN(6) {
 		case 0, 1:
-			q.Type = pick(r, candidate.A, candidate.AAAA, candidate.A, candidate.CNAME)
+			q.Type = random.Pick(r, candidate.A, candidate.AAAA, candidate.A, candidate.CNAME)
 		case 2, 3:
-			q.Type, q.Below = candidate.SRV, fmt.Sprintf("_%s._%s", pick(r, "web", "log", "9p", "web-udp", "80", "other-0"), pick(r, "tcp", "tcp", "udp"))
+			q.Type, q.Below = candidate.SRV, fmt.Sprintf("_%s._%s", random.Pick(r, "web", "log", "9p", "web-udp", "80", "other-0"), random.Pick(r, "tcp", "tcp", "udp"))
 		case 4:
-			q.Type, q.Below = pick(r, candidate.A, candidate.AAAA), pick(r, append([]string{"missing", "a.b"}, hostnames...)...)
+			q.Type, q.Below = random.Pick(r, candidate.A, candidate.AAAA), random.Pick(r, append([]string{"missing", "a.b"}, hostnames...)...)
 		default:
 			if q.Type = candidate.A; v != nil && v.Kind != Alias {
 				q = randomAddress(r, s, v)
@@ -151,7 +148,7 @@ func randomAddress(r *rand.Rand, s *State, v *Service) Question {
 	if len(found) == 0 {
 		return Question{Service: v.ID, Type: candidate.A}
 	}
-	return pick(r, found...)
+	return random.Pick(r, found...)
 }
 
 func changeState(r *rand.Rand, s *State, free *int) {
@@ -159,7 +156,7 @@ func changeState(r *rand.Rand, s *State, free *int) {
 		switch r.IntN(7) {
 		case 0: // anything else of that name, or nothing
 			i := r.IntN(len(s.Services))
-			if id := s.Services[i].ID; len(s.Services) > 1 && one(r, 2) {
+			if id := s.Services[i].ID; len(s.Services) > 1 && random.One(r, 2) {
 				s.Services = slices.Delete(s.Services, i, i+1)
 				s.Slices = slices.DeleteFunc(s.Slices, func(l Slice) bool { return l.Service == id })
 			} else {
@@ -168,9 +165,9 @@ func changeState(r *rand.Rand, s *State, free *int) {
 		case 1:
 			v := &s.Services[r.IntN(len(s.Services))]
 			if v.Kind == Alias {
-				v.Target = pick(r, "www.example.com", "other.example.com")
+				v.Target = random.Pick(r, "www.example.com", "other.example.com")
 			} else if len(v.Ports) > 0 {
-				v.Ports[0].Number = pick[int32](r, 80, 81)
+				v.Ports[0].Number = random.Pick[int32](r, 80, 81)
 			}
 		case 2:
 			s.Slices = append(s.Slices, randomSlice(r, s, *free))
@@ -185,9 +182,9 @@ func changeState(r *rand.Rand, s *State, free *int) {
 				continue
 			}
 			l := &s.Slices[r.IntN(len(s.Slices))]
-			if len(l.Endpoints) == 0 || one(r, 3) {
+			if len(l.Endpoints) == 0 || random.One(r, 3) {
 				l.Endpoints = append(l.Endpoints, randomEndpoint(r))
-			} else if i := r.IntN(len(l.Endpoints)); one(r, 3) {
+			} else if i := r.IntN(len(l.Endpoints)); random.One(r, 3) {
 				l.Endpoints = slices.Delete(l.Endpoints, i, i+1)
 			} else {
 				l.Endpoints[i] = randomEndpoint(r)

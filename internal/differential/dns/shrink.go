@@ -3,11 +3,13 @@ package dns
 import (
 	"context"
 	"slices"
+
+	"github.com/service-conformance/conformance/internal/differential/random"
 )
 
 // Shrink returns the smallest zone that it finds which still differs in the same way. Each step tries to leave something out. It ends with the context, with what it has.
 func (c *Pair) Shrink(ctx context.Context, z Zone, d Difference) (Zone, Difference, error) {
-	z = z.clone()
+	z = random.Clone(z)
 	z.States = z.States[:d.State+1]
 	for i := range z.States {
 		z.States[i].Questions = nil
@@ -37,7 +39,7 @@ func (c *Pair) Shrink(ctx context.Context, z Zone, d Difference) (Zone, Differen
 // reductions are zones with a little less, what leaves out most first.
 func reductions(z Zone) (out []Zone) {
 	add := func(change func(*Zone)) {
-		less := z.clone()
+		less := random.Clone(z)
 		change(&less)
 		out = append(out, less)
 	}

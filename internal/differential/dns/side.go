@@ -2,9 +2,7 @@ package dns
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -104,11 +102,11 @@ func (p *placed) apply(ctx context.Context, s *State) (refused map[int]int32, er
 	}
 	for i := range s.Services {
 		if err := p.applyService(ctx, &s.Services[i]); err != nil {
-			status := apierrors.APIStatus(nil)
-			if !errors.As(err, &status) || status.Status().Code < http.StatusBadRequest || status.Status().Code >= http.StatusInternalServerError {
+			code := manifest.Refusal(err)
+			if code == 0 {
 				return nil, err
 			}
-			refused[s.Services[i].ID] = status.Status().Code
+			refused[s.Services[i].ID] = code
 		}
 	}
 	for i := range s.Slices {
@@ -166,7 +164,7 @@ func (p *placed) service(v *Service) *corev1.Service {
 	}
 	svc.Spec.Type, svc.Spec.IPFamilyPolicy = corev1.ServiceTypeClusterIP, new(corev1.IPFamilyPolicySingleStack)
 	for _, f := range v.Families {
-		svc.Spec.IPFamilies = append(svc.Spec.IPFamilies, familyName(int(f-'0')))
+		svc.Spec.IPFamilies = append(svc.Spec.IPFamilies, manifest.Family(int(f-'0')))
 	}
 	if len(v.Families) > 1 {
 		svc.Spec.IPFamilyPolicy = new(corev1.IPFamilyPolicyRequireDualStack)
@@ -174,22 +172,8 @@ func (p *placed) service(v *Service) *corev1.Service {
 	return svc
 }
 
-func familyName(family int) corev1.IPFamily {
-	if family == 4 {
-		return corev1.IPv4Protocol
-	}
-	return corev1.IPv6Protocol
-}
-
-func (p *placed) applySlice(ctx context.Context, l *Slice) (err error) {
-	all := p.side.api.DiscoveryV1().EndpointSlices(namespace)
-	slice := p.slice(l)
-	if stored := p.slices[l.ID]; stored == nil {
-		slice, err = all.Create(ctx, slice, metav1.CreateOptions{})
-	} else {
-		slice.ResourceVersion = stored.ResourceVersion
-		slice, err = all.Update(ctx, slice, metav1.UpdateOptions{})
-	}
+func (p *placed) applySlice(ctx context.Context, l *Slice) error {
+	slice, err := manifest.PutSlice(ctx, p.side.api, p.slices[l.ID], p.slice(l))
 	if err == nil {
 		p.slices[l.ID] = slice
 	}
@@ -207,7 +191,7 @@ func (p *placed) slice(l *Slice) *discoveryv1.EndpointSlice {
 			Name: fmt.Sprintf("z%d-slice-%d", p.slot, l.ID), Namespace: namespace,
 			Labels: map[string]string{discoveryv1.LabelServiceName: p.name(&of), discoveryv1.LabelManagedBy: "differential"},
 		},
-		AddressType: discoveryv1.AddressType(familyName(l.Family)),
+		AddressType: discoveryv1.AddressType(manifest.Family(l.Family)),
 		Endpoints:   []discoveryv1.Endpoint{},
 	}
 	for _, port := range l.Ports {

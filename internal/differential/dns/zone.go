@@ -2,7 +2,6 @@
 package dns
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -10,6 +9,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/service-conformance/conformance/framework/candidate"
+
+	"github.com/service-conformance/conformance/internal/differential/random"
 )
 
 // Zone is Services with EndpointSlices made by hand, and how both change. It names addresses by number, so that each side can have it.
@@ -132,36 +133,9 @@ func (s *State) service(id int) *Service {
 	return nil
 }
 
-// clone is a copy that shares nothing.
-func (z Zone) clone() Zone {
-	data, err := json.Marshal(z)
-	if err != nil {
-		panic(err) // every field can be encoded
-	}
-	var out Zone
-	if err := json.Unmarshal(data, &out); err != nil {
-		panic(err)
-	}
-	return out
-}
-
 // Parse reads a zone, and finds what no side could have.
 func Parse(data []byte) (Zone, error) {
-	var z Zone
-	decoder := json.NewDecoder(strings.NewReader(string(data)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&z); err != nil {
-		return z, err
-	}
-	if len(z.States) == 0 {
-		return z, fmt.Errorf("a zone has at least one state")
-	}
-	for i := range z.States {
-		if err := z.States[i].valid(); err != nil {
-			return z, fmt.Errorf("state %d: %w", i, err)
-		}
-	}
-	return z, nil
+	return random.Parse(data, func(z *Zone) []State { return z.States }, (*State).valid)
 }
 
 func (s *State) valid() error {

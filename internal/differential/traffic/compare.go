@@ -4,9 +4,10 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"slices"
 	"sync/atomic"
 	"time"
+
+	"github.com/service-conformance/conformance/internal/differential/random"
 )
 
 // Difference is what one probe sees on the reference, and something else on the other side.
@@ -73,17 +74,9 @@ func (c *Pair) Compare(ctx context.Context, slot int, t Topology) (differences [
 			}
 		}
 	}()
-	for i := range t.States {
-		found, err := c.compareState(ctx, reference, other, &t.States[i], i)
-		if err != nil {
-			return nil, fmt.Errorf("state %d: %w", i, err)
-		}
-		differences = append(differences, found...)
-		if slices.ContainsFunc(found, func(d Difference) bool { return d.Tolerated == "" }) {
-			return differences, nil // the next states build on this one
-		}
-	}
-	return differences, nil
+	return random.InTurn(t.States, func(s *State, number int) ([]Difference, error) {
+		return c.compareState(ctx, reference, other, s, number)
+	})
 }
 
 func (c *Pair) compareState(ctx context.Context, reference, other *placed, s *State, number int) ([]Difference, error) {

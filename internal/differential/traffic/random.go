@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/internal/differential/random"
 )
 
 // The sizes of what is random. Every node has as many backends, and the tiers have at least as many nodes and external addresses.
@@ -27,18 +29,13 @@ func Random(r *rand.Rand) Topology {
 	free := len(state.Slices) // the ID of the next slice: none is used again
 	t.States = append(t.States, state)
 	for n := r.IntN(maxStates); n > 0; n-- {
-		next := Topology{States: []State{state}}.clone().States[0]
+		next := random.Clone(state)
 		changeState(r, &next, &free)
 		t.States = append(t.States, next)
 		state = next
 	}
 	return t
 }
-
-// one is true once in n times.
-func one(r *rand.Rand, n int) bool { return r.IntN(n) == 0 }
-
-func pick[T any](r *rand.Rand, from ...T) T { return from[r.IntN(len(from))] }
 
 func randomState(r *rand.Rand) State {
 	var s State
@@ -79,12 +76,12 @@ func (s *State) decided() {
 
 func randomService(r *rand.Rand, id int) Service {
 	v := Service{
-		ID: id, Type: pick(r, corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer), Families: pick(r, "4", "4", "4", "6", "46", "64"),
-		InternalLocal: one(r, 4), Affinity: one(r, 6), PublishNotReady: one(r, 8),
+		ID: id, Type: random.Pick(r, corev1.ServiceTypeClusterIP, corev1.ServiceTypeNodePort, corev1.ServiceTypeLoadBalancer), Families: random.Pick(r, "4", "4", "4", "6", "46", "64"),
+		InternalLocal: random.One(r, 4), Affinity: random.One(r, 6), PublishNotReady: random.One(r, 8),
 	}
 	switch r.IntN(4) {
 	case 0:
-		v.Ports = []Port{{Name: "a", Protocol: corev1.ProtocolTCP}, {Name: "b", Protocol: pick(r, corev1.ProtocolTCP, corev1.ProtocolUDP)}}
+		v.Ports = []Port{{Name: "a", Protocol: corev1.ProtocolTCP}, {Name: "b", Protocol: random.Pick(r, corev1.ProtocolTCP, corev1.ProtocolUDP)}}
 	case 1:
 		v.Ports = []Port{{Protocol: corev1.ProtocolUDP}}
 	case 2:
@@ -92,38 +89,38 @@ func randomService(r *rand.Rand, id int) Service {
 	default:
 		v.Ports = []Port{{Protocol: corev1.ProtocolTCP}}
 	}
-	if one(r, 5) {
-		v.Distribution = pick(r, corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)
+	if random.One(r, 5) {
+		v.Distribution = random.Pick(r, corev1.ServiceTrafficDistributionPreferClose, corev1.ServiceTrafficDistributionPreferSameZone, corev1.ServiceTrafficDistributionPreferSameNode)
 	}
-	if one(r, 3) {
+	if random.One(r, 3) {
 		v.External = []int{r.IntN(externals / 2)}
 	}
 	if v.Type != corev1.ServiceTypeClusterIP || len(v.External) > 0 {
-		v.ExternalLocal = one(r, 2)
+		v.ExternalLocal = random.One(r, 2)
 	}
 	if v.Type == corev1.ServiceTypeLoadBalancer {
 		for n := r.IntN(3); n > 0; n-- { // none is one that nobody has made yet
-			v.Ingress = append(v.Ingress, Ingress{Address: externals/2 + n - 1, Mode: pick(r, "", "", corev1.LoadBalancerIPModeVIP, corev1.LoadBalancerIPModeProxy)})
+			v.Ingress = append(v.Ingress, Ingress{Address: externals/2 + n - 1, Mode: random.Pick(r, "", "", corev1.LoadBalancerIPModeVIP, corev1.LoadBalancerIPModeProxy)})
 		}
-		if one(r, 3) {
-			v.Sources = pick(r, []Source{Everybody}, []Source{NobodyElse}, []Source{FirstPod}, []Source{FirstNode}, []Source{FirstNode, FirstPod})
+		if random.One(r, 3) {
+			v.Sources = random.Pick(r, []Source{Everybody}, []Source{NobodyElse}, []Source{FirstPod}, []Source{FirstNode}, []Source{FirstNode, FirstPod})
 		}
-		v.NoBalancerPorts = one(r, 4)
+		v.NoBalancerPorts = random.One(r, 4)
 	}
 	return v
 }
 
 func randomSlice(r *rand.Rand, s *State, id int) Slice {
-	v := pick(r, s.Services...)
-	l := Slice{ID: id, Service: v.ID, Family: pick(r, families(&v)...)}
-	if one(r, 12) {
+	v := random.Pick(r, s.Services...)
+	l := Slice{ID: id, Service: v.ID, Family: random.Pick(r, families(&v)...)}
+	if random.One(r, 12) {
 		l.Family = 10 - l.Family // the Service may not have it
 	}
 	for i, p := range v.Ports {
-		if one(r, 8) {
+		if random.One(r, 8) {
 			continue // one port of the Service is in another slice, or nowhere
 		}
-		port := SlicePort{Name: new(p.Name), Protocol: p.Protocol, Number: pick[int32](r, firstBackendPort, firstBackendPort, firstBackendPort, secondBackendPort)}
+		port := SlicePort{Name: new(p.Name), Protocol: p.Protocol, Number: random.Pick[int32](r, firstBackendPort, firstBackendPort, firstBackendPort, secondBackendPort)}
 		switch r.IntN(12) {
 		case 0:
 			port.Name = new(fmt.Sprintf("other-%d", i))
@@ -150,13 +147,13 @@ func families(v *Service) (out []int) {
 }
 
 func randomEndpoint(r *rand.Rand) Endpoint {
-	e := Endpoint{Pod: r.IntN(backends), Node: pick(r, OwnNode, OwnNode, OwnNode, OwnNode, OwnNode, NoNode, OtherNode, UnknownNode)}
-	condition := func() *bool { return pick(r, nil, new(true), new(true), new(false)) }
+	e := Endpoint{Pod: r.IntN(backends), Node: random.Pick(r, OwnNode, OwnNode, OwnNode, OwnNode, OwnNode, NoNode, OtherNode, UnknownNode)}
+	condition := func() *bool { return random.Pick(r, nil, new(true), new(true), new(false)) }
 	switch r.IntN(4) {
 	case 0: // any mix
 		e.Ready, e.Serving, e.Terminating = condition(), condition(), condition()
 	case 1: // terminating, as controllers write it
-		e.Ready, e.Serving, e.Terminating = new(false), new(one(r, 2)), new(true)
+		e.Ready, e.Serving, e.Terminating = new(false), new(random.One(r, 2)), new(true)
 	case 2:
 		e.Ready, e.Serving, e.Terminating = new(true), new(true), new(false)
 	}
@@ -175,8 +172,8 @@ func randomEndpoint(r *rand.Rand) Endpoint {
 // randomProbes chooses from where to where traffic is sent.
 func randomProbes(r *rand.Rand, s *State) (probes []Probe) {
 	for range probesPerState {
-		v := pick(r, s.Services...)
-		p := Probe{From: pick(r, FromPod, FromPod, FromBackend, FromHost, FromOutside, FromOutside), Node: r.IntN(nodes), Service: v.ID, Port: r.IntN(len(v.Ports)), Family: pick(r, families(&v)...)}
+		v := random.Pick(r, s.Services...)
+		p := Probe{From: random.Pick(r, FromPod, FromPod, FromBackend, FromHost, FromOutside, FromOutside), Node: r.IntN(nodes), Service: v.ID, Port: r.IntN(len(v.Ports)), Family: random.Pick(r, families(&v)...)}
 		to := []To{ToClusterIP}
 		if v.Type != corev1.ServiceTypeClusterIP {
 			to = append(to, ToNodePort)
@@ -190,7 +187,7 @@ func randomProbes(r *rand.Rand, s *State) (probes []Probe) {
 		if v.Type == corev1.ServiceTypeLoadBalancer && v.ExternalLocal {
 			to = append(to, ToHealth)
 		}
-		p.To = pick(r, to...)
+		p.To = random.Pick(r, to...)
 		switch p.To {
 		case ToClusterIP:
 			if p.From == FromOutside { // nobody promises anything
@@ -246,9 +243,9 @@ func changeState(r *rand.Rand, s *State, free *int) {
 			}
 			l := &s.Slices[r.IntN(len(s.Slices))]
 			switch {
-			case len(l.Endpoints) == 0 || one(r, 4):
+			case len(l.Endpoints) == 0 || random.One(r, 4):
 				l.Endpoints = append(l.Endpoints, randomEndpoint(r))
-			case one(r, 3):
+			case random.One(r, 3):
 				i := r.IntN(len(l.Endpoints))
 				l.Endpoints = append(l.Endpoints[:i:i], l.Endpoints[i+1:]...)
 			default:

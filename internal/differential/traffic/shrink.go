@@ -5,6 +5,8 @@ import (
 	"errors"
 	"slices"
 	"sync"
+
+	"github.com/service-conformance/conformance/internal/differential/random"
 )
 
 // triedAtOnce is how many smaller topologies are tried at a time.
@@ -13,7 +15,7 @@ const triedAtOnce = 12
 // Shrink returns the smallest topology that it finds which still differs in the same way. Each step tries to leave something out. It ends with the context, with what it
 // has. No other topology of the pair has slots 0 to triedAtOnce then.
 func (c *Pair) Shrink(ctx context.Context, t Topology, d Difference) (Topology, Difference, error) {
-	t = t.clone()
+	t = random.Clone(t)
 	t.States = t.States[:d.State+1]
 	for i := range t.States {
 		t.States[i].Probes = nil
@@ -55,7 +57,7 @@ func (c *Pair) Shrink(ctx context.Context, t Topology, d Difference) (Topology, 
 // reductions are topologies with a little less, what leaves out most first.
 func reductions(t Topology) (out []Topology) {
 	add := func(change func(*Topology) bool) {
-		smaller := t.clone()
+		smaller := random.Clone(t)
 		if change(&smaller) {
 			out = append(out, smaller)
 		}

@@ -2,11 +2,12 @@
 package traffic
 
 import (
-	"encoding/json"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"github.com/service-conformance/conformance/internal/differential/random"
 )
 
 // Topology is Services with EndpointSlices made by hand, and how both change. It names pods, nodes and addresses by number, so that each side can have it.
@@ -174,19 +175,6 @@ func (p Probe) String() string {
 	return fmt.Sprintf("from %s to %s%s of Service %d, port %d%s", from, p.To, at, p.Service, p.Port, family)
 }
 
-// clone is a copy that shares nothing.
-func (t Topology) clone() Topology {
-	data, err := json.Marshal(t)
-	if err != nil {
-		panic(err) // every field can be encoded
-	}
-	var out Topology
-	if err := json.Unmarshal(data, &out); err != nil {
-		panic(err)
-	}
-	return out
-}
-
 func (s *State) service(id int) *Service {
 	for i := range s.Services {
 		if s.Services[i].ID == id {
@@ -198,21 +186,7 @@ func (s *State) service(id int) *Service {
 
 // Parse reads a topology, and finds what no side could have.
 func Parse(data []byte) (Topology, error) {
-	var t Topology
-	decoder := json.NewDecoder(strings.NewReader(string(data)))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&t); err != nil {
-		return t, err
-	}
-	if len(t.States) == 0 {
-		return t, fmt.Errorf("a topology has at least one state")
-	}
-	for i := range t.States {
-		if err := t.States[i].valid(); err != nil {
-			return t, fmt.Errorf("state %d: %w", i, err)
-		}
-	}
-	return t, nil
+	return random.Parse(data, func(t *Topology) []State { return t.States }, (*State).valid)
 }
 
 func (s *State) valid() error {
