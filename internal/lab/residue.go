@@ -29,9 +29,7 @@ func (l *Lab) CloseAndAccount(ctx context.Context, _ string) (candidate.Residue,
 	if dir == nil { // nothing was started
 		return r, err
 	}
-	// The programs of a worker that was killed end by themselves, a moment after it.
-	for began := time.Now(); alive(dir) && time.Since(began) < endsWithin && ctx.Err() == nil; time.Sleep(20 * time.Millisecond) {
-	}
+	awaitEnd(ctx, dir)
 	for _, p := range dir.Processes() {
 		if i := p.Identity(); i.Alive() {
 			r.Left = append(r.Left, fmt.Sprintf("process %d (%s)", i.PID, p.Name))
@@ -47,9 +45,18 @@ func (l *Lab) CloseAndAccount(ctx context.Context, _ string) (candidate.Residue,
 	return r, errors.Join(err, looked)
 }
 
-// endsWithin bounds how long the programs of a killed worker are waited for.
+// endsWithin bounds how long programs are waited for whose worker was killed: they end by themselves, a moment after it.
 const endsWithin = 5 * time.Second
 
-func alive(dir *process.RunDir) bool {
-	return slices.ContainsFunc(dir.Processes(), func(p *process.Process) bool { return p.Identity().Alive() })
+// awaitEnd waits until no program of the folder runs, or the bound or the context ends.
+func awaitEnd(ctx context.Context, dir *process.RunDir) {
+	ctx, cancel := context.WithTimeout(ctx, endsWithin)
+	defer cancel()
+	for slices.ContainsFunc(dir.Processes(), func(p *process.Process) bool { return p.Identity().Alive() }) {
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(20 * time.Millisecond):
+		}
+	}
 }

@@ -95,7 +95,10 @@ var _ = ginkgo.Describe("the DNS name of a Service", func() {
 			pods := net.Backends(ctx, "app", net.Node(0))
 			svc := net.Expose(ctx, check.Service("one", unnamed))
 			ofPods := net.Expose(ctx, check.Service("headless", unnamed, check.Headless(), selecting("app")))
-			lookups := []check.Lookup{named(net, svc), resolving(net, ofPods, pods...)}
+			// That there are SRV records at all shows at a port with a name.
+			control := net.Expose(ctx, exposed("control"))
+			lookups := []check.Lookup{named(net, svc), resolving(net, ofPods, pods...),
+				check.Ask(candidate.SRV, portOf(control, "tcp", "tcp"), check.LeadsTo(check.Target{Name: nameOf(control), Port: exposedPort}))}
 			for _, s := range []*corev1.Service{svc, ofPods} {
 				for _, port := range []string{strconv.Itoa(exposedPort), strconv.Itoa(check.BackendPort), "tcp", "http"} {
 					lookups = append(lookups, check.Ask(candidate.SRV, portOf(s, port, "tcp"), check.NoRecords()))
@@ -121,7 +124,7 @@ var _ = ginkgo.Describe("the DNS name of a Service", func() {
 
 	check.It(spec.ProxyDNSSchemaVersion, "is of a schema whose version the DNS tells",
 		func(ctx context.Context, net *check.Network) {
-			net.ExpectRecords(ctx, "nothing", check.Ask(candidate.TXT, "dns-version", check.SemanticVersion()))
+			net.ExpectRecords(ctx, "the version is asked for", check.Ask(candidate.TXT, "dns-version", check.SemanticVersion()))
 		})
 
 	check.It(spec.ProxyDNSDualStack, "resolves to the virtual address of each family that it has", check.DualStack(),

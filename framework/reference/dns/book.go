@@ -42,7 +42,7 @@ type book struct {
 
 	// The names of addresses.
 	namesOfClusterIP rule.Rule[listing]
-	namesOfEndpoint  rule.Rule[listing]
+	nameOfEndpoint   rule.Rule[func(e *endpoint, service string) (name string)]
 
 	// Endpoints.
 	endpointReady rule.Rule[func(*discoveryv1.EndpointConditions) bool]
@@ -72,7 +72,7 @@ func newBook() *book {
 		srvTarget:          srvTarget,
 
 		namesOfClusterIP: namesOfClusterIP,
-		namesOfEndpoint:  namesOfEndpoint,
+		nameOfEndpoint:   nameOfEndpoint,
 
 		endpointReady: endpointReady,
 	}

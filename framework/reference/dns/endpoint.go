@@ -33,7 +33,7 @@ func (z *Zone) readyEndpoints(svc *corev1.Service) (found []endpoint) {
 				if err != nil { // a slice of addressType FQDN
 					continue
 				}
-				one := endpoint{address: a, hostname: strings.NewReplacer(".", "-", ":", "-").Replace(a.StringExpanded()), ports: slice.Ports}
+				one := endpoint{address: a, hostname: hostnameOf(a), ports: slice.Ports}
 				if e.Hostname != nil && *e.Hostname != "" {
 					one.hostname, one.named = *e.Hostname, true
 				}
@@ -48,3 +48,8 @@ func (z *Zone) readyEndpoints(svc *corev1.Service) (found []endpoint) {
 var endpointReady = rule.New("dns-endpoint-ready", func(c *discoveryv1.EndpointConditions) bool {
 	return c.Ready == nil || *c.Ready
 }, spec.ProxyDNSHeadless, spec.ProxyDNSPublishNotReady)
+
+// hostnameOf is the hostname of an endpoint that has none of its own.
+func hostnameOf(a netip.Addr) string {
+	return strings.NewReplacer(".", "-", ":", "-").Replace(a.StringExpanded())
+}

@@ -151,26 +151,17 @@ var wrongs = []wrong{
 			}
 		})
 	}},
-	{fault.DNSHeadlessReverseUnknown, func(b *book) { b.namesOfEndpoint.Off() }},
+	{fault.DNSHeadlessReverseUnknown, func(b *book) { b.nameOfEndpoint.Off() }},
 	{fault.DNSHeadlessReverseByAddress, func(b *book) {
-		b.namesOfEndpoint.Wrap(func(right listing) listing {
-			return func(z *Zone, reverse string) []string {
-				names := right(z, reverse)
-				for i, name := range names {
-					_, service, _ := strings.Cut(name, ".")
-					names[i] = strings.ReplaceAll(strings.TrimSuffix(reverse, ".in-addr.arpa."), ".", "-") + "." + service
-				}
-				return names
-			}
-		})
+		b.nameOfEndpoint.Replace(func(e *endpoint, service string) string { return hostnameOf(e.address) + "." + service })
 	}},
 	{fault.DNSHeadlessReverseNamedOnly, func(b *book) {
-		b.namesOfEndpoint.Wrap(func(right listing) listing {
-			return func(z *Zone, reverse string) []string {
-				return slices.DeleteFunc(right(z, reverse), func(name string) bool {
-					first, _, _ := strings.Cut(name, ".")
-					return strings.Count(first, "-") >= 3 // made of an address
-				})
+		b.nameOfEndpoint.Wrap(func(right func(*endpoint, string) string) func(*endpoint, string) string {
+			return func(e *endpoint, service string) string {
+				if !e.named {
+					return ""
+				}
+				return right(e, service)
 			}
 		})
 	}},

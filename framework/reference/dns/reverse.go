@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/framework/reference/rule"
 	"github.com/service-conformance/conformance/framework/spec"
@@ -26,21 +28,28 @@ var (
 		return names
 	}, spec.ProxyDNSReverse)
 
-	namesOfEndpoint = rule.New("dns-names-of-endpoint", func(z *Zone, reverse string) (names []string) {
-		for key := range z.endpoints {
-			svc := z.services[key]
-			if svc == nil || svc.Spec.ClusterIP != noClusterIP {
+	// An endpoint has one name, with a hostname or without.
+	nameOfEndpoint = rule.New("dns-name-of-endpoint", func(e *endpoint, service string) (name string) { return e.hostname + "." + service }, spec.ProxyDNSHeadlessReverse)
+)
+
+// namesOfEndpoints are the names of the endpoints of headless Services that have an address.
+func (z *Zone) namesOfEndpoints(reverse string) (names []string) {
+	for key := range z.endpoints {
+		svc := z.services[key]
+		if svc == nil || svc.Spec.ClusterIP != corev1.ClusterIPNone {
+			continue
+		}
+		for _, e := range z.readyEndpoints(svc) {
+			if !isReverse(reverse, e.address.String()) {
 				continue
 			}
-			for _, e := range z.readyEndpoints(svc) {
-				if name := e.hostname + "." + serviceName(svc); isReverse(reverse, e.address.String()) && !slices.Contains(names, name) {
-					names = append(names, name)
-				}
+			if name := z.nameOfEndpoint.Do(&e, serviceName(svc)); name != "" && !slices.Contains(names, name) {
+				names = append(names, name)
 			}
 		}
-		return names
-	}, spec.ProxyDNSHeadlessReverse)
-)
+	}
+	return names
+}
 
 // isReverse reports whether the address has its names at reverse.
 func isReverse(reverse, ip string) bool {
@@ -50,7 +59,7 @@ func isReverse(reverse, ip string) bool {
 
 // lookUpReverse returns the names of an address, in order.
 func (z *Zone) lookUpReverse(reverse string, t candidate.RecordType) (records []candidate.Record, exists bool) {
-	names := append(z.namesOfClusterIP.Do(z, reverse), z.namesOfEndpoint.Do(z, reverse)...)
+	names := append(z.namesOfClusterIP.Do(z, reverse), z.namesOfEndpoints(reverse)...)
 	slices.Sort(names)
 	for _, n := range names {
 		if t == candidate.PTR {

@@ -94,7 +94,7 @@ func (z *Zone) lookUp(name string, t candidate.RecordType) (records []candidate.
 		return nil, false
 	}
 	q := &query{name: name, below: labels[:n], recordType: t, svc: svc, endpoints: z.readyEndpoints(svc)}
-	isAlias, isHeadless := svc.Spec.Type == corev1.ServiceTypeExternalName, svc.Spec.ClusterIP == noClusterIP
+	isAlias, isHeadless := svc.Spec.Type == corev1.ServiceTypeExternalName, svc.Spec.ClusterIP == corev1.ClusterIPNone
 	switch {
 	case isAlias && n == 0:
 		return z.aliasOfExternalName.Do(z, q)
@@ -119,9 +119,6 @@ func (z *Zone) lookUp(name string, t candidate.RecordType) (records []candidate.
 	}
 	return nil, false
 }
-
-// noClusterIP is the clusterIP of a headless Service.
-const noClusterIP = corev1.ClusterIPNone
 
 // Names are compared without regard to case (section 2.1).
 var nameCompared = rule.New("dns-name-compared", strings.ToLower, spec.ProxyDNSCaseInsensitive)
