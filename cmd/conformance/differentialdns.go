@@ -8,7 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/service-conformance/conformance/framework/reference"
+	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/internal/differential/dns"
 	"github.com/service-conformance/conformance/internal/differential/random"
 	"github.com/service-conformance/conformance/internal/lab"
@@ -55,39 +55,22 @@ func (f *differentialDNS) run(ctx context.Context, out io.Writer, files []string
 	if f.patience <= 0 {
 		return usage("--patience is positive")
 	}
-	o := lab.Options{Version: f.version, DataPlane: true}
-	if done, err := isolate(ctx, out, o); done || err != nil {
-		return err
-	}
-	sound, err := reference.New(reference.Options{Seed: f.seed, Version: f.version})
-	if err != nil {
-		return harness("start the reference: %w", err)
-	}
-	defer func() { _ = sound.Close(context.WithoutCancel(ctx)) }() // it is in this process
-	other, err := openLab(ctx, out, o)
-	if err != nil {
-		return err
-	}
-	p := &place{Candidate: other}
-	defer p.close()
-	pair := &dns.Pair{Patience: f.patience}
-	if pair.Reference, err = dns.NewSide(ctx, "reference", sound); err == nil {
-		pair.Real, err = dns.NewSide(ctx, "lab", other)
-	}
-	if err != nil {
-		return incomplete(ctx, err)
-	}
-	s := suite[dns.Zone, dns.Difference]{
-		Test: random.Test[dns.Zone, dns.Difference]{Make: dns.Random, Compare: pair.Compare, Slots: dns.Slots},
-		name: "dns", shrink: pair.Shrink, sent: func() string { return fmt.Sprintf("%d questions", pair.Questions.Load()) },
-		commands: func(z dns.Zone, d dns.Difference) (string, error) { return pair.Real.Commands(z, d.Question) },
-	}
-	for _, t := range dns.Tolerances {
-		s.tolerated = append(s.tolerated, [2]string{t.Name, t.Why})
-	}
-	if len(files) > 0 {
-		return s.compareFiles(ctx, out, files, inputs)
-	}
-	beside(out, other, &f.randomFlags)
-	return s.compareRandom(ctx, out, &f.randomFlags)
+	return f.besideLab(ctx, out, lab.Options{Version: f.version, DataPlane: true}, func(sound, other candidate.Candidate) error {
+		pair := &dns.Pair{Patience: f.patience}
+		if pair.Reference, err = dns.NewSide(ctx, "reference", sound); err == nil {
+			pair.Real, err = dns.NewSide(ctx, "lab", other)
+		}
+		if err != nil {
+			return incomplete(ctx, err)
+		}
+		s := suite[dns.Zone, dns.Difference]{
+			Test: random.Test[dns.Zone, dns.Difference]{Make: dns.Random, Compare: pair.Compare, Slots: dns.Slots},
+			name: "dns", shrink: pair.Shrink, sent: func() string { return fmt.Sprintf("%d questions", pair.Questions.Load()) },
+			commands: func(z dns.Zone, d dns.Difference) (string, error) { return pair.Real.Commands(z, d.Question) },
+		}
+		for _, t := range dns.Tolerances {
+			s.tolerated = append(s.tolerated, [2]string{t.Name, t.Why})
+		}
+		return s.compare(ctx, out, &f.randomFlags, other, files, inputs)
+	})
 }

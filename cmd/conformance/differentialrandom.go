@@ -14,11 +14,14 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/service-conformance/conformance/framework/candidate"
+	"github.com/service-conformance/conformance/framework/reference"
 	"github.com/service-conformance/conformance/framework/report"
 	"github.com/service-conformance/conformance/internal/differential"
 	"github.com/service-conformance/conformance/internal/differential/dns"
 	"github.com/service-conformance/conformance/internal/differential/random"
 	"github.com/service-conformance/conformance/internal/differential/traffic"
+	"github.com/service-conformance/conformance/internal/lab"
 	"github.com/service-conformance/conformance/internal/wholefile"
 )
 
@@ -57,6 +60,25 @@ func (f *randomFlags) validate(files []string) error {
 	return nil
 }
 
+// besideLab starts the reference and a lab, and has do compare them. Both end with it.
+func (f *randomFlags) besideLab(ctx context.Context, out io.Writer, o lab.Options, do func(sound, other candidate.Candidate) error) error {
+	if done, err := isolate(ctx, out, o); done || err != nil {
+		return err
+	}
+	sound, err := reference.New(reference.Options{Seed: f.seed, Version: o.Version})
+	if err != nil {
+		return harness("start the reference: %w", err)
+	}
+	defer func() { _ = sound.Close(context.WithoutCancel(ctx)) }() // it is in this process
+	other, err := openLab(ctx, out, o)
+	if err != nil {
+		return err
+	}
+	p := &place{Candidate: other}
+	defer p.close()
+	return do(sound, other)
+}
+
 // suite is what is compared, of whatever kind.
 type suite[Input any, D random.Difference] struct {
 	random.Test[Input, D]
@@ -86,6 +108,15 @@ func readInputs[Input any](files []string, parse func([]byte) (Input, error)) (i
 		inputs = append(inputs, input)
 	}
 	return inputs, nil
+}
+
+// compare compares inputs of files, or random ones if there are none.
+func (s *suite[Input, D]) compare(ctx context.Context, out io.Writer, f *randomFlags, other candidate.Candidate, files []string, inputs []Input) error {
+	if len(files) > 0 {
+		return s.compareFiles(ctx, out, files, inputs)
+	}
+	beside(out, other, f)
+	return s.compareRandom(ctx, out, f)
 }
 
 // compareFiles compares inputs of files.

@@ -85,11 +85,7 @@ func (t *stories) run(ctx context.Context, out io.Writer, f *randomFlags, files 
 	for _, t := range t.tolerances {
 		s.tolerated = append(s.tolerated, [2]string{t.Name, t.Why})
 	}
-	if len(files) > 0 {
-		return s.compareFiles(ctx, out, files, inputs)
-	}
-	beside(out, other, f)
-	return s.compareRandom(ctx, out, f)
+	return s.compare(ctx, out, f, other, files, inputs)
 }
 
 // beside says what is compared.

@@ -9,7 +9,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/service-conformance/conformance/framework/candidate"
-	"github.com/service-conformance/conformance/framework/reference"
 	"github.com/service-conformance/conformance/internal/differential/random"
 	"github.com/service-conformance/conformance/internal/differential/traffic"
 	"github.com/service-conformance/conformance/internal/lab"
@@ -64,38 +63,21 @@ func (f *differentialTraffic) run(ctx context.Context, out io.Writer, files []st
 	if err := validateProxy(&f.proxy); err != nil {
 		return err
 	}
-	o := lab.Options{Version: f.version, DataPlane: true, Proxy: f.proxy}
-	if done, err := isolate(ctx, out, o); done || err != nil {
-		return err
-	}
-	sound, err := reference.New(reference.Options{Seed: f.seed, Version: f.version})
-	if err != nil {
-		return harness("start the reference: %w", err)
-	}
-	defer func() { _ = sound.Close(context.WithoutCancel(ctx)) }() // it is in this process
-	other, err := openLab(ctx, out, o)
-	if err != nil {
-		return err
-	}
-	p := &place{Candidate: other}
-	defer p.close()
-	pair, err := sides(ctx, sound, other, f.patience)
-	if err != nil {
-		return incomplete(ctx, err)
-	}
-	s := suite[traffic.Topology, traffic.Difference]{
-		Test: random.Test[traffic.Topology, traffic.Difference]{Make: traffic.Random, Compare: pair.Compare, Slots: traffic.Slots},
-		name: "traffic", shrink: pair.Shrink, sent: func() string { return fmt.Sprintf("%d probes", pair.Probes.Load()) },
-		commands: func(t traffic.Topology, _ traffic.Difference) (string, error) { return pair.Real.Kubectl(t) },
-	}
-	for _, t := range traffic.Tolerances {
-		s.tolerated = append(s.tolerated, [2]string{t.Name, t.Why})
-	}
-	if len(files) > 0 {
-		return s.compareFiles(ctx, out, files, inputs)
-	}
-	beside(out, other, &f.randomFlags)
-	return s.compareRandom(ctx, out, &f.randomFlags)
+	return f.besideLab(ctx, out, lab.Options{Version: f.version, DataPlane: true, Proxy: f.proxy}, func(sound, other candidate.Candidate) error {
+		pair, err := sides(ctx, sound, other, f.patience)
+		if err != nil {
+			return incomplete(ctx, err)
+		}
+		s := suite[traffic.Topology, traffic.Difference]{
+			Test: random.Test[traffic.Topology, traffic.Difference]{Make: traffic.Random, Compare: pair.Compare, Slots: traffic.Slots},
+			name: "traffic", shrink: pair.Shrink, sent: func() string { return fmt.Sprintf("%d probes", pair.Probes.Load()) },
+			commands: func(t traffic.Topology, _ traffic.Difference) (string, error) { return pair.Real.Kubectl(t) },
+		}
+		for _, t := range traffic.Tolerances {
+			s.tolerated = append(s.tolerated, [2]string{t.Name, t.Why})
+		}
+		return s.compare(ctx, out, &f.randomFlags, other, files, inputs)
+	})
 }
 
 // sides starts the pods on both.

@@ -104,3 +104,20 @@ func TestABadZoneIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// FuzzParse has files of anybody: what is taken can be shown as commands.
+func FuzzParse(f *testing.F) {
+	f.Add([]byte(`{"states":[{"services":[{"id":0,"kind":"headless","families":"4"}],"slices":[{"id":0,"service":0,"family":4,"endpoints":[{"address":1}]}],"questions":[{"service":0,"type":"PTR","of":"endpoint","address":1,"family":4}]}]}`))
+	f.Add([]byte(`{"states":[{"services":[{"id":0,"kind":"alias","target":"service 1"}],"questions":[{"service":2,"type":"A"}]}]}`))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		z, err := Parse(data)
+		if err != nil {
+			return
+		}
+		for _, q := range z.States[len(z.States)-1].Questions {
+			if _, err := (&Side{}).Commands(z, q); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+}

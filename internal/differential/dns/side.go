@@ -238,7 +238,10 @@ func (p *placed) question(q *Question) (candidate.Question, bool) {
 		}
 		asked.Name = candidate.ReverseName(netip.MustParseAddr(svc.Spec.ClusterIPs[i]))
 		return asked, true
-	case OfEndpoint:
+	case OfEndpoint: // of a Service that was refused, or has a virtual address, no document says anything
+		if svc := p.services[q.Service]; svc == nil || svc.Spec.ClusterIP != corev1.ClusterIPNone {
+			return asked, false
+		}
 		asked.Name = candidate.ReverseName(p.address(q.Service, q.Family, q.Address))
 		return asked, true
 	}
@@ -342,8 +345,9 @@ func (s *Side) Commands(z Zone, q Question) (string, error) {
 		}
 		var objects []any
 		for k := range state.Services {
-			p.kinds[state.Services[k].ID] = state.Services[k]
-			objects = append(objects, p.service(&state.Services[k]))
+			v := &state.Services[k]
+			p.kinds[v.ID], p.services[v.ID] = *v, p.service(v)
+			objects = append(objects, p.services[v.ID])
 		}
 		for k := range state.Slices {
 			objects = append(objects, p.slice(&state.Slices[k]))
