@@ -17,11 +17,9 @@ var _ = ginkgo.Describe("two API servers on one storage", func() {
 			before := first.Arrange(ctx, check.Service("before"))
 			second := first.Another(ctx, nil)
 			refuseTaken(ctx, second, before.Spec.ClusterIP)
-			for _, s := range []struct {
-				here, there *check.ControlPlane
-				address     string // of its own: that of the other direction may take time to become free
-			}{{first, second, "10.96.0.5"}, {second, first, "10.96.0.6"}} {
-				static := s.here.Arrange(ctx, check.Service(s.here.Name("static"), check.WithClusterIP(s.address)))
+			for _, s := range []struct{ here, there *check.ControlPlane }{{first, second}, {second, first}} {
+				// A free address: that of the other direction may take time to become free, and an allocator without bands gives away any.
+				static := s.here.Arrange(ctx, check.Service(s.here.Name("static"), check.WithClusterIP(freeAddress(ctx, s.here))))
 				dynamic := s.here.Arrange(ctx, check.Service(s.here.Name("dynamic")))
 				for _, svc := range []string{static.Spec.ClusterIP, dynamic.Spec.ClusterIP} {
 					refuseTaken(ctx, s.there, svc)
@@ -70,7 +68,7 @@ var _ = ginkgo.Describe("two API servers on one storage", func() {
 			before := first.Arrange(ctx, check.Service("before"))
 			second := first.Another(ctx, map[string]bool{"MultiCIDRServiceAllocator": false})
 			refuseTaken(ctx, second, before.Spec.ClusterIP)
-			static := second.Arrange(ctx, check.Service("static", check.WithClusterIP("10.96.0.5")))
+			static := second.Arrange(ctx, check.Service("static", check.WithClusterIP(freeAddress(ctx, second))))
 			dynamic := second.Arrange(ctx, check.Service("dynamic"))
 			later := first.Arrange(ctx, check.Service("later"))
 			refuseTaken(ctx, second, later.Spec.ClusterIP)
