@@ -93,7 +93,7 @@ func (t *kindTier) run(ctx context.Context, r *plan) error {
 	return r.onClusters(ctx, t, t.how(r.runFlags), func(o clusterrun.Options) (*clusterrun.Run, error) { return clusterrun.Kind(o, clusters, t.most) })
 }
 
-// withChecks leaves out the clusters that no selected check is left for, and tells of them. The first one always stays.
+// withChecks leaves out the clusters that no selected check is left for, and tells of them. The first one stays where none has a check.
 func (r *plan) withChecks(all []kindcluster.Options) (some []kindcluster.Options) {
 	var ranges, without []string
 	for _, c := range all {
@@ -102,11 +102,17 @@ func (r *plan) withChecks(all []kindcluster.Options) (some []kindcluster.Options
 	for i, c := range all {
 		s := r.Selection
 		s.ServiceCIDRs, s.Sharing, s.Elsewhere = ranges[i:i+1], clusterrun.Shares(all, i), slices.Delete(slices.Clone(ranges), i, i+1)
-		if i == 0 || runner.Plan(s) > 0 {
+		if i == 0 {
+			s.Sharing = clusterrun.Alone(all)
+		}
+		if runner.Plan(s) > 0 {
 			some = append(some, c)
 		} else {
 			without = append(without, ranges[i])
 		}
+	}
+	if len(some) == 0 {
+		some, without = all[:1], without[1:]
 	}
 	r.count() // is that of the whole run again
 	if len(without) > 0 {

@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/service-conformance/conformance/framework/candidate"
 )
 
-// journal keeps the last requests of a check, so that a failure can be repeated by hand.
+// journal keeps the last requests of a check, and what the DNS was asked where its answer is not the one demanded. So a failure can be repeated by hand.
 type journal struct {
 	mu      sync.Mutex
 	entries []entry
@@ -22,6 +24,7 @@ type journal struct {
 type entry struct {
 	server, method, target, contentType string
 	body                                []byte
+	question                            candidate.Question // to the DNS of the cluster, instead of a request
 }
 
 const journalLength = 6
@@ -62,8 +65,11 @@ func (e *entry) full() string {
 	return e.command() + " # through the " + e.server
 }
 
-// command is the request as a kubectl command, or for curl where kubectl has none.
+// command is the request as a kubectl command, or for curl where kubectl has none; and a question for dig.
 func (e *entry) command() string {
+	if q := e.question; q.Name != "" {
+		return fmt.Sprintf("dig +search %s %s # in a pod", q.Type, q.Name)
+	}
 	if command := e.onServices(); command != "" {
 		return command
 	}

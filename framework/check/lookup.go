@@ -177,6 +177,7 @@ func (n *Network) ExpectRecordsWithin(ctx context.Context, what string, bound ti
 		}
 		if !met && passed >= within || held > flaps {
 			n.controlDNS(ctx, lookups, said)
+			n.keepQuestions(lookups, said)
 			ginkgo.Fail(answersOf(what, within, held, lookups, said))
 		}
 		if n.virtual {
@@ -234,6 +235,20 @@ func (n *Network) controlDNS(ctx context.Context, lookups []Lookup, said []candi
 		Abort("control: the DNS of the cluster does not know %s: %s", control.Question, describeAnswer(answer))
 	default:
 		Record("controls", "%s is answered: %s", control.Question, describeAnswer(answer))
+	}
+}
+
+// keptQuestions is how many of the questions that are not answered as demanded are shown to who repeats a failure.
+const keptQuestions = 2
+
+// keepQuestions has a failure show, after the requests that made the names, questions that are not answered as demanded.
+func (n *Network) keepQuestions(lookups []Lookup, said []candidate.Resolution) {
+	kept := 0
+	for i, l := range lookups {
+		if kept < keptQuestions && !l.Want.Met(l.Question, said[i]) {
+			n.journal.add(entry{question: l.Question})
+			kept++
+		}
 	}
 }
 

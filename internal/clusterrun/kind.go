@@ -74,6 +74,16 @@ func Shares(clusters []kindcluster.Options, i int) []check.Sharing {
 	return all
 }
 
+// Alone are the checks that the first cluster alone decides. All run there, and the others are decided by a further one, too.
+func Alone(clusters []kindcluster.Options) []check.Sharing {
+	alone := []check.Sharing{check.AnyCluster, check.OtherServer, check.OwnRange, check.BothFamilies, check.WithNodes}
+	for i := 1; i < len(clusters); i++ {
+		further := Shares(clusters, i)
+		alone = slices.DeleteFunc(alone, func(s check.Sharing) bool { return s != check.OwnRange && slices.Contains(further, s) })
+	}
+	return alone
+}
+
 // createKind makes the i-th cluster.
 func (r *Run) createKind(ctx context.Context, i int, o kindcluster.Options) (*made, error) {
 	start := time.Now()

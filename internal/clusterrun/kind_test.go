@@ -43,3 +43,22 @@ func TestFurtherClustersDecideWhatNoneBeforeThemCould(t *testing.T) {
 		}
 	}
 }
+
+// TestTheFirstClusterIsNeededForWhatNoFurtherOneDecides has one without nodes before one of both families.
+func TestTheFirstClusterIsNeededForWhatNoFurtherOneDecides(t *testing.T) {
+	four, six := netip.MustParsePrefix("10.96.0.0/24"), netip.MustParsePrefix("fd00:10:96::/112")
+	first := kindcluster.Options{ServiceCIDRs: []netip.Prefix{four}}
+	both := kindcluster.Options{Workers: 2, ServiceCIDRs: []netip.Prefix{four, six}}
+	for name, c := range map[string]struct {
+		clusters []kindcluster.Options
+		want     []check.Sharing
+	}{
+		"alone":           {[]kindcluster.Options{first}, []check.Sharing{check.AnyCluster, check.OtherServer, check.OwnRange, check.BothFamilies, check.WithNodes}},
+		"before another":  {[]kindcluster.Options{first, both}, []check.Sharing{check.AnyCluster, check.OtherServer, check.OwnRange}},
+		"with all itself": {[]kindcluster.Options{both, first}, []check.Sharing{check.AnyCluster, check.OtherServer, check.OwnRange, check.BothFamilies, check.WithNodes}},
+	} {
+		if got := Alone(c.clusters); !reflect.DeepEqual(got, c.want) {
+			t.Errorf("%s: %v, want %v", name, got, c.want)
+		}
+	}
+}
