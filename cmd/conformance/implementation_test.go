@@ -98,3 +98,26 @@ func TestAFileCanClaimEverySuiteThatHasChecks(t *testing.T) {
 		t.Errorf("a file can claim %q; there are checks of %q", suiteNames, got)
 	}
 }
+
+// TestLoadBalancersOfAnotherWayAreJudged has the reference declare that its load balancers are not those of the service controller.
+func TestLoadBalancersOfAnotherWayAreJudged(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "implementation.yaml")
+	if err := os.WriteFile(file, []byte("declarations: {load-balancers: another-way}\n"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for fault, want := range map[string]string{
+		"":                                     "conformant    0 non-conformant    0 unknown",
+		"load-balancer-uses-excluded-nodes":    "non-conformant  proxy-loadbalancer-node-exclusion: ",
+		"load-balancer-serves-on":              "non-conformant  proxy-loadbalancer-cleanup-type: ",
+		"load-balancer-asks-health-check-once": "non-conformant  proxy-loadbalancer-local: ",
+	} {
+		args := []string{"run", "--implementation", file, "--focus", "proxy-loadbalancer-*", "--report-dir", filepath.Join(dir, "report")}
+		if fault != "" {
+			args = append(args, "--fault", fault)
+		}
+		if out, _, _ := conformance(t, dir, args...); !strings.Contains(out, want) {
+			t.Errorf("fault %q: %q is not in\n%s", fault, want, out)
+		}
+	}
+}

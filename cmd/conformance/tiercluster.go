@@ -26,6 +26,7 @@ type clusterTier struct {
 	// Hidden flags, for a process that judges one of several clusters.
 	reportedTier string
 	deletedAfter bool
+	setUp        bool   // a command has installed what is judged
 	ofKind       string // name of the cluster
 	sharing      []string
 	elsewhere    []string
@@ -43,10 +44,11 @@ func (t *clusterTier) register(flags *pflag.FlagSet) {
 	flags.StringVar(&t.reportedTier, "tier-name", "", "name of the tier in reports")
 	flags.BoolVar(&t.disposable, "disposable", false, "the cluster of --tier cluster, --cluster-command or --reuse is for tests alone: fill its Service range, and set its DNS aside meanwhile")
 	flags.BoolVar(&t.deletedAfter, "deleted-after", false, "leave what the run has made: the cluster is deleted after it")
+	flags.BoolVar(&t.setUp, "set-up", false, "the user has installed in the cluster what may make load balancers")
 	flags.StringVar(&t.ofKind, "of-kind", "", "the cluster is the one of kind of this name, whose nodes answer for addresses that nobody has")
 	flags.StringSliceVar(&t.sharing, "sharing", nil, "what checks need of this cluster that run on it: any, nodes, both, own, other (check.Sharing)")
 	flags.StringArrayVar(&t.elsewhere, "elsewhere", nil, "Service range of another cluster that shares the work; repeat it for more")
-	for _, name := range []string{"tier-name", "deleted-after", "of-kind", "sharing", "elsewhere"} {
+	for _, name := range []string{"tier-name", "deleted-after", "set-up", "of-kind", "sharing", "elsewhere"} {
 		_ = flags.MarkHidden(name)
 	}
 }
@@ -87,7 +89,7 @@ func (t *clusterTier) run(ctx context.Context, r *plan) error {
 }
 
 func (t *clusterTier) open(ctx context.Context, r *plan) (*place, error) {
-	o := cluster.Options{Kubeconfig: t.kubeconfig, AgentImage: r.agentImage, AllowDisruptive: t.disruptive, Tier: t.reportedTier, Shard: r.Shard, Fenced: t.ofKind != "", Disposable: t.disposable, NoLoadBalancers: t.ofKind != "" && t.deletedAfter}
+	o := cluster.Options{Kubeconfig: t.kubeconfig, AgentImage: r.agentImage, AllowDisruptive: t.disruptive, Tier: t.reportedTier, Shard: r.Shard, Fenced: t.ofKind != "", Disposable: t.disposable, NoLoadBalancers: t.ofKind != "" && t.deletedAfter && !t.setUp}
 	if t.outside != "" {
 		var err error
 		if o.Outside, err = cluster.ReadOutside(t.outside); err != nil {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -25,6 +26,7 @@ type kindTier struct {
 	most      int // clusters at a time
 	reuse     string
 	files     []string
+	setUp     string
 }
 
 const (
@@ -40,14 +42,15 @@ func (t *kindTier) register(flags *pflag.FlagSet) {
 	flags.StringArrayVar(&t.files, "kind-cluster", nil, "file that describes a kind cluster (fixtures/kind), instead of --service-cidr and --proxy-mode; repeat it for more")
 	flags.IntVar(&t.workers, "workers", defaultWorkers, "number of nodes of a kind cluster beside its control plane")
 	flags.IntVar(&t.most, "kind-parallel", defaultMost, "largest number of kind clusters at a time. Fewer are made if the memory would not hold them")
+	flags.StringVar(&t.setUp, "kind-setup", "", "shell command that installs what is judged on each kind cluster that is made. {name} and {kubeconfig} are filled in")
 	flags.StringVar(&t.reuse, "reuse", "", "judge the kind cluster of this name, and leave it")
 }
 
 func (t *kindTier) validate(f *runFlags, chosen bool) error {
 	shaped := t.nodeImage != "" || t.workers != defaultWorkers || t.most != defaultMost || len(t.files) > 0
 	if !chosen {
-		if shaped || t.reuse != "" || f.keep && f.cluster.commands.create == "" {
-			return usage("--node-image, --workers, --kind-cluster, --kind-parallel, --keep and --reuse are for --tier kind; --keep also for --cluster-command")
+		if shaped || t.reuse != "" || t.setUp != "" || f.keep && f.cluster.commands.create == "" {
+			return usage("--node-image, --workers, --kind-cluster, --kind-parallel, --kind-setup, --keep and --reuse are for --tier kind; --keep also for --cluster-command")
 		}
 		return nil
 	}
@@ -59,8 +62,10 @@ func (t *kindTier) validate(f *runFlags, chosen bool) error {
 		return usage("--tier kind has the Kubernetes version of its nodes: name an image of it with --node-image")
 	case t.most < 1:
 		return usage("--kind-parallel %d: at least one cluster is needed", t.most)
-	case t.reuse != "" && (shaped || f.keep || f.proxyMode != ""):
-		return usage("--reuse takes a cluster as it is: leave out --node-image, --workers, --kind-cluster, --proxy-mode, --kind-parallel and --keep")
+	case t.reuse != "" && (shaped || f.keep || f.proxyMode != "" || t.setUp != ""):
+		return usage("--reuse takes a cluster as it is: leave out --node-image, --workers, --kind-cluster, --proxy-mode, --kind-parallel, --kind-setup and --keep")
+	case t.setUp != "" && runtime.GOOS == "windows":
+		return usage("--kind-setup needs /bin/sh, which Windows has not")
 	case len(t.files) > 0 && f.proxyMode != "":
 		return usage("--proxy-mode: with --kind-cluster the files say it (proxyMode)")
 	}
@@ -90,7 +95,10 @@ func (t *kindTier) run(ctx context.Context, r *plan) error {
 		}
 	}
 	clusters = r.withChecks(clusters)
-	return r.onClusters(ctx, t, t.how(r.runFlags), func(o clusterrun.Options) (*clusterrun.Run, error) { return clusterrun.Kind(o, clusters, t.most) })
+	return r.onClusters(ctx, t, t.how(r.runFlags), func(o clusterrun.Options) (*clusterrun.Run, error) {
+		o.SetUp = t.setUp
+		return clusterrun.Kind(o, clusters, t.most)
+	})
 }
 
 // withChecks leaves out the clusters that no selected check is left for, and tells of them. The first one stays where none has a check.
@@ -170,6 +178,9 @@ func (t *kindTier) how(f *runFlags) []string {
 	}
 	if t.reuse == "" && !f.keep {
 		flags = append(flags, "--deleted-after")
+	}
+	if t.setUp != "" {
+		flags = append(flags, "--set-up")
 	}
 	return flags
 }

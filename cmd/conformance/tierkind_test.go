@@ -127,6 +127,7 @@ func TestArgumentsOfTheProcessThatJudgesCarryTheSelection(t *testing.T) {
 		parallel:  3, expectations: "none", declared: "impl.yaml", profiles: []string{"core"}, seed: 7,
 	}
 	f.Shard = candidate.Shard{Index: 2, Of: 3}
+	f.kind.setUp = "install"
 	to := clusterrun.Judged{Kubeconfig: "kc", ServiceCIDR: "10.97.0.0/24,fd00::/112", ReportDir: "out/conformance-abc-2", AgentImage: "agent:1", Outside: "kc.outside.yaml", OfKind: "conformance-abc-2"}
 	cmd := newRun()
 	if err := cmd.ParseFlags(f.arguments(&f.kind, f.kind.how(f), to)[1:]); err != nil {
@@ -134,7 +135,7 @@ func TestArgumentsOfTheProcessThatJudgesCarryTheSelection(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"tier": "cluster", "tier-name": "kind", "kubeconfig": "kc", "service-cidr": "[\"10.97.0.0/24,fd00::/112\"]", "suite": "[proxy]", "focus": "[alloc-*,api-*]",
-		"feature": "[Core]", "profile": "[core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1", "outside": "kc.outside.yaml", "disposable": "true", "deleted-after": "true", "of-kind": "conformance-abc-2",
+		"feature": "[Core]", "profile": "[core]", "slow": "true", "parallel": "3", "seed": "7", "expectations": "none", "implementation": "impl.yaml", "agent-image": "agent:1", "outside": "kc.outside.yaml", "disposable": "true", "deleted-after": "true", "set-up": "true", "of-kind": "conformance-abc-2",
 		"report-dir": "out/conformance-abc-2", "shard": "2/3",
 	} {
 		if got := cmd.Flags().Lookup(name).Value.String(); got != want {

@@ -183,19 +183,24 @@ func (c *Command) run(ctx context.Context, line string, out *os.File) error {
 		return err
 	}
 	defer log.Close()
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", c.filled(line))
+	return runLine(ctx, c.filled(line), c.dir, c.file(".own.kubeconfig"), log, out)
+}
+
+// runLine runs a line of a shell for Command.run and Cluster.SetUp, in the folder dir if it is there. What it says goes to the log.
+func runLine(ctx context.Context, line, dir, kubeconfig string, log, out *os.File) error {
+	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Stdout, cmd.Stderr = log, log
 	if out != nil {
 		cmd.Stdout = out
 	}
 	cmd.Env = slices.DeleteFunc(os.Environ(), func(s string) bool { return strings.HasPrefix(s, "CONFORMANCE_SIGN_") }) // the password of a key
-	cmd.Env = append(cmd.Env, "KUBECONFIG="+c.file(".own.kubeconfig"))
-	if info, err := os.Stat(c.dir); err == nil && info.IsDir() {
-		cmd.Dir = c.dir
+	cmd.Env = append(cmd.Env, "KUBECONFIG="+kubeconfig)
+	if info, err := os.Stat(dir); err == nil && info.IsDir() {
+		cmd.Dir = dir
 	}
 	processgroup.Own(cmd)
 	cmd.Cancel, cmd.WaitDelay = func() error { return processgroup.End(cmd.Process) }, endsWithin
-	err = cmd.Run()
+	err := cmd.Run()
 	if ctx.Err() != nil && cmd.Process != nil {
 		_ = processgroup.Kill(cmd.Process) // what has not heeded it
 	}
