@@ -5,7 +5,6 @@ set -euo pipefail
 cd "$(dirname "$0")/../../.."
 version=v0.16.2
 home=${XDG_CACHE_HOME:-$HOME/.cache}/conformance/candidates/metallb-$version
-export METALLB_HOME=$home
 
 # The speaker is built without BGP by FRR-K8s: the version of the module that this needs is not served by the module proxy.
 if ! [ -x "$home/speaker" ]; then

@@ -5,8 +5,8 @@
 # client outside of the cluster are: layer 2.
 set -euo pipefail
 cluster=$1
-home=${METALLB_HOME:?run.sh sets it}
 version=v0.16.2
+home=${XDG_CACHE_HOME:-$HOME/.cache}/conformance/candidates/metallb-$version
 kubectl() { docker exec -i "$cluster-control-plane" kubectl --kubeconfig /etc/kubernetes/admin.conf "$@"; }
 
 for program in controller speaker; do
