@@ -183,7 +183,7 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 			named := func(node int) candidate.Pod { // it moves, so that it is of this check alone
 				return net.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: net.Name("app")}, Node: net.Node(node), Labels: map[string]string{"app": "app"}})
 			}
-			first := named(0)
+			leaves := named(0)
 			svc := net.Expose(ctx, ofBalancers("app", externalLocal))
 			addresses := balancerOf(ctx, net, svc, nil)
 			nodes := nodeAddresses(net)
@@ -191,17 +191,16 @@ var _ = ginkgo.Describe("the load balancer that is made for a Service", func() {
 				return throughBalancer(addresses, check.AllOf(byUsed(net, shotsForEachNode*len(net.Nodes()), pods...), check.NotSeenFrom(nodes...)))
 			}
 			check.Deciding(func() {
-				net.ExpectWithin(ctx, "its load balancer is made", balancersBound, by(first)...)
-				second := named(1)
-				seen := net.ExpectWithin(ctx, "another node has an endpoint, too", balancersBound, by(first, second)...)
-				leaves, stays := first, second
-				if seen[0][len(seen[0])-1].Pod == second.PodName { // the node that the load balancer uses, where it uses one, loses its endpoint
-					leaves, stays = second, first
+				net.ExpectWithin(ctx, "its load balancer is made", balancersBound, by(leaves)...)
+				for _, node := range []int{1, 0} { // there and back: a load balancer that uses one node prefers one of them
+					stays := named(node)
+					net.ExpectWithin(ctx, "another node has an endpoint, too", balancersBound, by(leaves, stays)...)
+					net.Terminate(ctx, leaves)
+					net.ExpectWithin(ctx, "the endpoint of the former node begins to terminate", balancersBound, by(stays)...)
+					net.Remove(ctx, leaves)
+					net.ExpectWithin(ctx, "that endpoint is gone", balancersBound, by(stays)...)
+					leaves = stays
 				}
-				net.Terminate(ctx, leaves)
-				net.ExpectWithin(ctx, "the endpoint of one node begins to terminate", balancersBound, by(stays)...)
-				net.Remove(ctx, leaves)
-				net.ExpectWithin(ctx, "that endpoint is gone", balancersBound, by(stays)...)
 			}, spec.ProxyLoadBalancerLocal)
 		})
 

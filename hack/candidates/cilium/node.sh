@@ -37,7 +37,11 @@ start)
   mount --bind "$CILIUM_CGROUP" /run/cilium/cgroup
   export K8S_NODE_NAME=$node
   case $CILIUM_MODE in
-  dsr | hybrid) forwarding=(--bpf-lb-mode="$CILIUM_MODE") ;;
+  dsr | hybrid)
+    forwarding=(--bpf-lb-mode="$CILIUM_MODE")
+    # In the lab the way to a client outside is by its gateway. A reply from an address of the gateway, which another node sends, is not to be dropped there.
+    for interface in all eth0; do echo 1 >"/proc/sys/net/ipv4/conf/$interface/accept_local"; done
+    ;;
   maglev) forwarding=(--bpf-lb-algorithm=maglev --bpf-lb-maglev-table-size=251) ;;
   *) forwarding=(--bpf-lb-mode=snat) ;;
   esac
