@@ -90,15 +90,12 @@ func (t *kindTier) run(ctx context.Context, r *plan) error {
 		return err
 	}
 	for i := range clusters {
-		if r.traffic && clusters[i].Workers > 0 {
+		if r.traffic && clusters[i].Workers > 0 && clusters[i].ProxyMode != kindcluster.NoProxy { // spare nodes are for kube-proxy
 			clusters[i].Spares = spareNodes
 		}
 	}
 	clusters = r.withChecks(clusters)
-	return r.onClusters(ctx, t, t.how(r.runFlags), func(o clusterrun.Options) (*clusterrun.Run, error) {
-		o.SetUp = t.setUp
-		return clusterrun.Kind(o, clusters, t.most)
-	})
+	return r.onClusters(ctx, t, t.how(r.runFlags), func(o clusterrun.Options) (*clusterrun.Run, error) { return clusterrun.Kind(o, clusters, t.most) })
 }
 
 // withChecks leaves out the clusters that no selected check is left for, and tells of them. The first one stays where none has a check.
@@ -158,7 +155,7 @@ func (t *kindTier) clusters(f *runFlags) (clusters []kindcluster.Options, err er
 		}
 	}
 	for _, file := range files {
-		o := kindcluster.Options{NodeImage: cmp.Or(file.NodeImage, t.nodeImage), ProxyMode: file.ProxyMode, Workers: ptr.Deref(file.Workers, t.workers), Lasting: f.keep}
+		o := kindcluster.Options{NodeImage: cmp.Or(file.NodeImage, t.nodeImage), ProxyMode: file.ProxyMode, NoNetwork: file.NoNetwork(), SetUp: t.setUp, Workers: ptr.Deref(file.Workers, t.workers), Lasting: f.keep}
 		if o.ServiceCIDRs, err = spec.ParseServiceCIDRs(file.ServiceCIDR); err == nil {
 			err = o.Validate()
 		}

@@ -17,7 +17,7 @@ import (
 func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
 	dir := t.TempDir()
 	for name, text := range map[string]string{"junk.yaml": "range: 10.96.0.0/24", "bad.yaml": "serviceCIDR: \"10.96\"\nproxyMode: magic",
-		"a.yaml": "serviceCIDR: 10.96.0.0/24", "b.yaml": "serviceCIDR: 10.97.0.0/24\nproxyMode: ipvs"} {
+		"a.yaml": "serviceCIDR: 10.96.0.0/24", "b.yaml": "serviceCIDR: 10.97.0.0/24\nproxyMode: ipvs", "nothing.yaml": "serviceCIDR: 10.96.0.0/24\nnetwork: none"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
@@ -50,6 +50,7 @@ func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
 		{"run --tier kind --kind-cluster bad.yaml --proxy-mode ipvs", "--proxy-mode: with --kind-cluster"},
 		{"run --tier kind --kind-cluster a.yaml --kind-cluster b.yaml", "need a run each"},
 		{"run --tier kind --kind-cluster a.yaml --kind-cluster a.yaml", "two clusters have the Service range 10.96.0.0/24"},
+		{"run --tier kind --kind-cluster nothing.yaml", "name by --kind-setup what installs another one"},
 		{"run --tier kind --kind-cluster bad.yaml --reuse x", "leave out --node-image, --workers, --kind-cluster"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
@@ -68,7 +69,7 @@ func TestClusterFilesOfTheProjectAreValid(t *testing.T) {
 		t.Fatalf("files %v, error %v", paths, err)
 	}
 	f := &runFlags{}
-	f.kind.workers, f.kind.nodeImage = 2, "node:1"
+	f.kind.workers, f.kind.nodeImage, f.kind.setUp = 2, "node:1", "install"
 	for _, path := range paths {
 		f.kind.files = []string{path}
 		clusters, err := f.kind.clusters(f)
@@ -80,7 +81,7 @@ func TestClusterFilesOfTheProjectAreValid(t *testing.T) {
 			t.Fatal(err)
 		}
 		o := clusters[0]
-		if o.NodeImage != "node:1" || o.ProxyMode != file.ProxyMode || spec.ServiceCIDRs(o.ServiceCIDRs).String() != file.ServiceCIDR {
+		if o.NodeImage != "node:1" || o.ProxyMode != file.ProxyMode || spec.ServiceCIDRs(o.ServiceCIDRs).String() != file.ServiceCIDR || o.NoNetwork != (file.Network == "none") || o.SetUp != "install" {
 			t.Errorf("%s: %+v", path, o)
 		}
 		if strings.HasSuffix(path, "large.yaml") != (o.Workers == 4) {

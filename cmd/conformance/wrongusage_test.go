@@ -107,6 +107,7 @@ var unseen = map[string]string{
 	"--sonobuoy is for a pod of a cluster, which tier %s does not judge: use --tier cluster": "it needs a folder of Sonobuoy, see TestSonobuoyIsRefusedWhatItCannotHave",
 	"--sonobuoy judges the cluster whose pod it runs in: leave out --cluster-command":        "it needs a folder of Sonobuoy, see TestSonobuoyIsRefusedWhatItCannotHave",
 	"--cluster-command needs /bin/sh, which Windows has not":                                 "it needs Windows",
+	"--kind-setup needs /bin/sh, which Windows has not":                                      "it needs Windows",
 	"score card: %w; name another file with --write":                                         "the self-test runs for minutes before",
 }
 

@@ -61,7 +61,7 @@ func Create(ctx context.Context, o Options, dir, logs string) (*Cluster, error) 
 	if err != nil {
 		return nil, err
 	}
-	return createKind(ctx, o.Name, config, 1+o.Workers+o.Spares, dir, logs)
+	return createKind(ctx, o.Name, config, 1+o.Workers+o.Spares, dir, logs, o.SetUp)
 }
 
 // CreateFromFile is Create from a file in kind's own form, whose nodes it counts. The name in the file gives way to that of the caller.
@@ -74,10 +74,10 @@ func CreateFromFile(ctx context.Context, name, file, dir, logs string) (*Cluster
 	if err := yaml.Unmarshal(config, &told); err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
-	return createKind(ctx, name, config, max(1, len(told.Nodes)), dir, logs)
+	return createKind(ctx, name, config, max(1, len(told.Nodes)), dir, logs, "")
 }
 
-func createKind(ctx context.Context, name string, config []byte, nodes int, dir, logs string) (*Cluster, error) {
+func createKind(ctx context.Context, name string, config []byte, nodes int, dir, logs, setUpBy string) (*Cluster, error) {
 	// Before anything is written: the next process would take a file as proof that the cluster is one to delete.
 	there, err := NewKind("", "").clusters()
 	if err != nil {
@@ -90,7 +90,12 @@ func createKind(ctx context.Context, name string, config []byte, nodes int, dir,
 	if err := os.WriteFile(file, config, 0o600); err != nil {
 		return nil, fmt.Errorf("write the configuration of cluster %s: %w", name, err)
 	}
-	return CreateWith(ctx, NewKind(name, kubeconfigPath(dir, name)), name, file, nodes, logs)
+	return create(ctx, NewKind(name, kubeconfigPath(dir, name)), name, file, logs, func(ctx context.Context, kubeconfig string) error {
+		if setUpBy == "" {
+			return nil
+		}
+		return setUp(ctx, setUpBy, name, kubeconfig, logs)
+	}, asNodes(nodes))
 }
 
 // CreateWith is Create with another provider, from a file in its own form that makes a cluster of so many nodes. Those of sigs.k8s.io/e2e-framework that can load
@@ -100,19 +105,27 @@ func createKind(ctx context.Context, name string, config []byte, nodes int, dir,
 //	p.SetDefaults()
 //	c, err := kindcluster.CreateWith(ctx, p, name, "k3d.yaml", 3, "logs")
 func CreateWith(ctx context.Context, p Provider, name, config string, nodes int, logs string) (*Cluster, error) {
-	return create(ctx, p, name, config, logs, func(ctx context.Context, kubeconfig string) error {
+	return create(ctx, p, name, config, logs, nil, asNodes(nodes))
+}
+
+// asNodes waits until a cluster of so many nodes is ready.
+func asNodes(nodes int) func(ctx context.Context, kubeconfig string) error {
+	return func(ctx context.Context, kubeconfig string) error {
 		if err := waitReady(ctx, kubeconfig, nodes); err != nil {
 			return err
 		}
 		return nameZonesAgain(ctx, kubeconfig)
-	})
+	}
 }
 
 func kubeconfigPath(dir, name string) string { return filepath.Join(dir, name+".kubeconfig") }
 
-// create is CreateWith with any idea of being ready.
-func create(ctx context.Context, p Provider, name, config, logs string, ready func(ctx context.Context, kubeconfig string) error) (*Cluster, error) {
+// create is CreateWith with any idea of being ready. What installs more, if anything does, comes first, and has its own time.
+func create(ctx context.Context, p Provider, name, config, logs string, install, ready func(ctx context.Context, kubeconfig string) error) (*Cluster, error) {
 	kubeconfig, err := p.CreateWithConfig(ctx, config)
+	if err == nil && install != nil {
+		err = install(ctx, kubeconfig)
+	}
 	if err == nil {
 		waiting, cancel := context.WithTimeout(ctx, readyWithin)
 		err = ready(waiting, kubeconfig)

@@ -61,7 +61,7 @@ func TestCreateLeavesNothingOfAClusterThatFails(t *testing.T) {
 		"and so do its last logs": {&fake{creating: broken, exporting: errors.New("no space")}, isReady, "could not be exported: no space"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := create(t.Context(), c.provider, "n", "config", "logs", c.ready)
+			_, err := create(t.Context(), c.provider, "n", "config", "logs", nil, c.ready)
 			if !errors.Is(err, broken) || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("got %v, want an error with %q", err, c.want)
 			}
@@ -86,7 +86,7 @@ func TestCreateThatIsInterruptedDestroys(t *testing.T) {
 			if where == "while it is made" {
 				p.onCreate = cancel
 			}
-			_, err := create(ctx, p, "n", "config", "logs", ready)
+			_, err := create(ctx, p, "n", "config", "logs", nil, ready)
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("got %v", err)
 			}

@@ -56,7 +56,7 @@ const (
 // given the path of the kubeconfig, returns nil. If it fails, or the context ends, the teardown is called, and the log
 // of the commands is in the folder logs.
 func CreateByCommand(ctx context.Context, c Command, logs string, fits func(ctx context.Context, kubeconfig string) error) (*Cluster, error) {
-	return create(ctx, &c, c.Name, "", logs, func(ctx context.Context, kubeconfig string) error {
+	return create(ctx, &c, c.Name, "", logs, nil, func(ctx context.Context, kubeconfig string) error {
 		if err := waitNodes(ctx, kubeconfig); err != nil {
 			return err
 		}
@@ -186,7 +186,7 @@ func (c *Command) run(ctx context.Context, line string, out *os.File) error {
 	return runLine(ctx, c.filled(line), c.dir, c.file(".own.kubeconfig"), log, out)
 }
 
-// runLine runs a line of a shell for Command.run and Cluster.SetUp, in the folder dir if it is there. What it says goes to the log.
+// runLine runs a line of a shell for Command.run and setUp, in the folder dir if it is there. What it says goes to the log.
 func runLine(ctx context.Context, line, dir, kubeconfig string, log, out *os.File) error {
 	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", line)
 	cmd.Stdout, cmd.Stderr = log, log

@@ -23,8 +23,13 @@ type Options struct {
 	ServiceCIDRs []netip.Prefix
 	// PodCIDRs are those of the pods, in the order of the Service ranges; empty takes kind's own.
 	PodCIDRs []netip.Prefix
-	// ProxyMode is a mode of kube-proxy (candidate.ProxyModes); empty is the default one.
+	// ProxyMode is a mode of kube-proxy (candidate.ProxyModes); empty is the default one, and NoProxy leaves kube-proxy out.
 	ProxyMode string
+	// NoNetwork leaves kind's own network of pods out.
+	NoNetwork bool
+	// SetUp is a line of a shell that installs what is judged, once the API server answers and before nodes are ready. It has to bring what is left out.
+	// {name} and {kubeconfig} are filled in.
+	SetUp string
 	// Lasting says that the cluster is to outlive a restart of its nodes. Else etcd keeps its data in memory, where a
 	// check that fills a range is not bound by a disk.
 	Lasting bool
@@ -33,6 +38,9 @@ type Options struct {
 	// Spares is the number of further workers that are for checks alone (candidate.SpareLabel).
 	Spares int
 }
+
+// NoProxy is the ProxyMode of a cluster without kube-proxy.
+const NoProxy = "none"
 
 // Zones are given to the workers in turn; the control plane is in the first one.
 var Zones = []string{"zone-a", "zone-b"}
@@ -99,6 +107,9 @@ func (o *Options) Validate() error {
 			}
 		}
 	}
+	if (o.ProxyMode == NoProxy || o.NoNetwork) && o.SetUp == "" {
+		return errors.New("a cluster without kube-proxy or kind's network gets neither by itself: name by --kind-setup what installs another one")
+	}
 	if o.Workers < 0 || o.Workers > maxWorkers {
 		return fmt.Errorf("--workers %d: there can be 0 to %d", o.Workers, maxWorkers)
 	}
@@ -133,7 +144,7 @@ func (o *Options) config() ([]byte, error) {
 		TypeMeta: v1alpha4.TypeMeta{Kind: "Cluster", APIVersion: "kind.x-k8s.io/v1alpha4"},
 		Name:     o.Name,
 		Networking: v1alpha4.Networking{
-			IPFamily: family, ServiceSubnet: spec.ServiceCIDRs(o.ServiceCIDRs).String(), PodSubnet: spec.ServiceCIDRs(o.podCIDRs()).String(), KubeProxyMode: v1alpha4.ProxyMode(o.ProxyMode),
+			IPFamily: family, ServiceSubnet: spec.ServiceCIDRs(o.ServiceCIDRs).String(), PodSubnet: spec.ServiceCIDRs(o.podCIDRs()).String(), KubeProxyMode: v1alpha4.ProxyMode(o.ProxyMode), DisableDefaultCNI: o.NoNetwork,
 			// kind listens on [::1] for IPv6 clusters, which a machine need not have.
 			APIServerAddress: "127.0.0.1",
 		},

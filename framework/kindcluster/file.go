@@ -17,13 +17,20 @@ import (
 type File struct {
 	// ServiceCIDR is the range, or two joined by a comma, as in --service-cidr.
 	ServiceCIDR string `json:"serviceCIDR"`
-	// ProxyMode is that of kube-proxy; empty is candidate.DefaultProxyMode.
+	// ProxyMode is that of kube-proxy; empty is candidate.DefaultProxyMode, and "none" leaves it out for what --kind-setup installs.
 	ProxyMode string `json:"proxyMode,omitempty"`
+	// Network is which network pods have: that of kind if it is empty, and "none" for what --kind-setup installs.
+	Network string `json:"network,omitempty"`
 	// NodeImage is the image of the nodes; empty takes that of --node-image.
 	NodeImage string `json:"nodeImage,omitempty"`
 	// Workers is the number of nodes beside the control plane; absent takes that of --workers.
 	Workers *int `json:"workers,omitempty"`
 }
+
+const noNetwork = "none"
+
+// NoNetwork reports whether the cluster is to have no network of kind's.
+func (f *File) NoNetwork() bool { return f.Network == noNetwork }
 
 // Compatible tells why clusters do not go into one report. A report names one implementation, whose known deviations
 // may depend on version and mode. It tells clusters apart by their ranges.
@@ -56,8 +63,11 @@ func ReadFile(path string) (c File, err error) {
 	} else if _, err := spec.ParseUsableServiceCIDRs(c.ServiceCIDR); err != nil {
 		problems = append(problems, fmt.Errorf("serviceCIDR: %w", err))
 	}
-	if err := candidate.CheckProxyMode(c.ProxyMode); err != nil {
-		problems = append(problems, fmt.Errorf("proxyMode: %w", err))
+	if err := candidate.CheckProxyMode(c.ProxyMode); err != nil && c.ProxyMode != NoProxy {
+		problems = append(problems, fmt.Errorf("proxyMode: %w, and none", err))
+	}
+	if c.Network != "" && c.Network != noNetwork {
+		problems = append(problems, fmt.Errorf("network: %q is not known; leave it out for kind's own, or say none", c.Network))
 	}
 	if err := errors.Join(problems...); err != nil {
 		return c, fmt.Errorf("%s: %w", path, err)

@@ -2,18 +2,26 @@ package kindcluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
+	"time"
 )
 
-// setUpLog is the name of the log of a command that installs what is judged, in a folder of logs.
-const setUpLog = "kind-setup.log"
+const (
+	// setUpLog is the name of the log of a command that installs what is judged, in a folder of logs.
+	setUpLog = "kind-setup.log"
+	// setUpWithin bounds such a command, which may load images.
+	setUpWithin = 15 * time.Minute
+)
 
-// SetUp has a command of the user's install in the cluster what is judged, such as another proxy or a maker of load balancers. In the line, which /bin/sh runs, {name}
-// and {kubeconfig} are filled in; KUBECONFIG names the kubeconfig, too. What the command says goes to a file in the folder logs. An error has its last lines.
-func (c *Cluster) SetUp(ctx context.Context, line, logs string) error {
+// setUp has a command of the user's install in a cluster what is judged, such as another proxy or a maker of load balancers. What it says goes to a file in the folder
+// logs. An error has its last lines.
+func setUp(ctx context.Context, line, name, kubeconfig, logs string) error {
+	bounded, cancel := context.WithTimeout(ctx, setUpWithin)
+	defer cancel()
 	if err := os.MkdirAll(logs, 0o755); err != nil {
 		return err
 	}
@@ -23,13 +31,18 @@ func (c *Cluster) SetUp(ctx context.Context, line, logs string) error {
 		return err
 	}
 	defer log.Close()
-	err = runLine(ctx, strings.NewReplacer("{name}", c.Name, "{kubeconfig}", c.Kubeconfig).Replace(line), "", c.Kubeconfig, log, nil)
+	err = runLine(bounded, strings.NewReplacer("{name}", name, "{kubeconfig}", kubeconfig).Replace(line), "", kubeconfig, log, nil)
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	case err == nil:
 		return nil
+	case errors.Is(bounded.Err(), context.DeadlineExceeded):
+		err = fmt.Errorf("it has not ended within %s", setUpWithin)
 	}
 	text, _ := os.ReadFile(path) // without one it has said nothing
-	return fmt.Errorf("set up cluster %s: %w: %s", c.Name, err, telling(string(text)))
+	if last := telling(string(text)); last != "" {
+		return fmt.Errorf("set up by `%s`: %w: %s", line, err, last)
+	}
+	return fmt.Errorf("set up by `%s`: %w", line, err)
 }

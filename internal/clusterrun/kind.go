@@ -99,11 +99,5 @@ func (r *Run) createKind(ctx context.Context, i int, o kindcluster.Options) (*ma
 	if err := r.agent.load(ctx, c, r.AgentImage); err != nil {
 		return nil, errors.Join(r.withLogs(ctx, i, c, err), c.Delete(context.WithoutCancel(ctx)))
 	}
-	if r.SetUp != "" {
-		fmt.Fprintf(r.Out, "%ssetting up cluster %s\n", over, o.Name)
-		if err := c.SetUp(ctx, r.SetUp, r.logsDir(i)); err != nil {
-			return nil, errors.Join(r.withLogs(ctx, i, c, err), c.Delete(context.WithoutCancel(ctx)))
-		}
-	}
 	return &made{c, time.Since(start)}, nil
 }

@@ -32,8 +32,6 @@ type Options struct {
 	Traffic bool
 	// AgentImage is the image of the pods of such checks. Where it is empty, clusters of kind get one that is made of this program.
 	AgentImage string
-	// SetUp is a command that installs what is judged on each cluster of kind that is made (kindcluster.Cluster.SetUp).
-	SetUp string
 	// Arguments are those of a process of this program that judges a cluster.
 	Arguments func(Judged) []string
 	// ReportDir is the folder of the reports, which has the logs of clusters too.
