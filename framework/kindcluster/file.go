@@ -38,8 +38,8 @@ func Compatible(files []File) error {
 	seen := map[string]bool{}
 	for _, f := range files {
 		switch {
-		case cmp.Or(f.ProxyMode, candidate.DefaultProxyMode) != cmp.Or(files[0].ProxyMode, candidate.DefaultProxyMode) || f.NodeImage != files[0].NodeImage:
-			return errors.New("clusters of different modes of kube-proxy or node images need a run each, as a report is about one implementation")
+		case cmp.Or(f.ProxyMode, candidate.DefaultProxyMode) != cmp.Or(files[0].ProxyMode, candidate.DefaultProxyMode) || f.NodeImage != files[0].NodeImage || f.Network != files[0].Network:
+			return errors.New("clusters of different modes of kube-proxy, networks or node images need a run each, as a report is about one implementation")
 		case seen[f.ServiceCIDR]:
 			return fmt.Errorf("two clusters have the Service range %s, and the report tells clusters apart by it", f.ServiceCIDR)
 		}

@@ -57,7 +57,8 @@ Figures, all of Kubernetes v1.37.1 and beside other work:
 | traffic, iptables | 21,344 topologies | 2.6 | none |
 | traffic, nftables | 10,000 topologies | 5.6 | none |
 
-Inputs follow from a seed. `+"`make differential`"+` runs all of it, and CI has a turn with one seed.
+Inputs follow from a seed. `+"`make differential`"+` runs all of it. CI replays the
+cases, and has new inputs for a minute with each change. What these show is told and fails the night alone.
 
 ## Cases
 

@@ -33,6 +33,7 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 	cloudprovider "k8s.io/cloud-provider"
 	"k8s.io/cloud-provider/controllers/service"
+	"k8s.io/component-base/featuregate"
 	"k8s.io/component-base/metrics/prometheus/controllers"
 )
 
@@ -161,6 +162,8 @@ func run() error {
 		v1.IPv4Protocol: netip.MustParseAddr(*four), v1.IPv6Protocol: netip.MustParseAddr(*six),
 	}}
 	ctx := context.Background()
+	// Older controllers ask for a gate that the programs of clouds register (v0.28.15, controllers/service/controller.go line 700).
+	_ = utilfeature.DefaultMutableFeatureGate.Add(map[featuregate.Feature]featuregate.FeatureSpec{"StableLoadBalancerNodeSet": {Default: true}})
 	known := informers.NewSharedInformerFactory(client, 0)
 	controller, err := service.New(c, client, known.Core().V1().Services(), known.Core().V1().Nodes(), "lab", utilfeature.DefaultFeatureGate)
 	if err != nil {
