@@ -147,7 +147,7 @@ func hintedForEach(ctx context.Context, net *check.Network, svc *corev1.Service,
 }
 
 var _ = ginkgo.Describe("the annotation topology-mode Auto", func() {
-	check.It(spec.ProxyTopologyModeAuto, "gives hints for all zones where there are enough endpoints, and none where there are not",
+	check.It(spec.ProxyTopologyModeAuto, "gives hints for all zones where there are enough endpoints, and none where there are not", check.Alone(), // a node of another check without a zone would take the hints
 		func(ctx context.Context, net *check.Network) {
 			names, zones := severalZones(net)
 			podObjects(ctx, net, "many", enoughForZones, names...)
