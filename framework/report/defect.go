@@ -20,7 +20,7 @@ var ErrNoDefect = errors.New("no check of it is non-conformant in that report")
 const shownDefects = 2
 
 // runNamespace is the name of a namespace of a check, and defectNamespace what it is called where a person repeats its requests.
-var runNamespace = regexp.MustCompile(`conformance-[a-z0-9]{6}-[0-9]+-[0-9]+(-again)?`)
+var runNamespace = regexp.MustCompile(`conformance-[a-z0-9]{6}-(lent|[0-9]+)-[0-9]+(-again)?`)
 
 const defectNamespace = "defect"
 
@@ -110,11 +110,14 @@ func elsewhere(requests []string) []string {
 	return said
 }
 
-// accused is the implementation that a requirement is about: the proxy, the DNS, or the API server with its controllers.
+// accused is the implementation that a requirement is about: the proxy, the DNS, what makes load balancers, or the API server with its controllers.
 func (r *Report) accused(id spec.ID) string {
 	requirement := spec.Default().Get(id)
 	if version := r.Candidate.Components["coredns"]; version != "" && requirement.Feature == spec.FeatureServiceDNS {
 		return "CoreDNS v" + version
+	}
+	if s := r.Submitter; s != nil && requirement.Feature == spec.FeatureLoadBalancer && r.Candidate.Declarations[spec.LoadBalancers] == "another-way" { // it makes load balancers, beside a proxy
+		return strings.TrimSpace(s.Project + " " + s.Version)
 	}
 	if d := r.Candidate.DataPlane; d.Name != "" && requirement.Part() == spec.DataPlanePart {
 		name := d.String()
@@ -138,6 +141,9 @@ func (r *Report) circumstances() string {
 	add("control plane", strings.TrimSpace(c.Implementation+" "+c.Version))
 	if c.DataPlane.Name != "" {
 		add("service proxy", c.DataPlane.String())
+	}
+	if s := r.Submitter; s != nil && s.Project != c.DataPlane.Name {
+		add("judged for", strings.TrimSpace(s.Project+" "+s.Version))
 	}
 	add("mode of kube-proxy", c.ProxyMode)
 	for _, name := range slices.Sorted(maps.Keys(c.Components)) {

@@ -14,7 +14,7 @@ func TestADefectIsToldToItsMaintainers(t *testing.T) {
 	r := &Report{Candidate: candidate.Description{Implementation: "kubernetes", Version: "v1.37.1", Tier: "lab", DataPlane: candidate.Implementation{Name: "kube-proxy", Version: "v1.37.1"}, ProxyMode: "nftables",
 		Components: map[string]string{"etcd": "3.7.0"}}, Seed: 7, Checks: []CheckVerdict{
 		{Result: check.Result{Check: "reaches itself", Requirements: []spec.ID{spec.ProxyHairpin}, Verdict: check.NonConformant, Failure: &check.Failure{
-			Message: "not met\n  ```\x1b[31m", Reproduce: []string{"kubectl create -n conformance-abc123-6-1 -f x", "kubectl get -n conformance-abc123-6-2-again services"},
+			Message: "not met\n  ```\x1b[31m", Reproduce: []string{"kubectl create -n conformance-abc123-lent-1 -f x", "kubectl get -n conformance-abc123-6-2-again services"},
 		}}, KnownDeviation: &Expectation{Reason: "It is dropped.", Source: "proxier.go 12", Link: "https://example.org/1"}},
 		{Result: check.Result{Check: "is served", Requirements: []spec.ID{spec.ProxyClusterIPReachable}, Verdict: check.Conformant}},
 	}}
@@ -53,7 +53,15 @@ func TestADefectIsToldToThoseWhoseItIs(t *testing.T) {
 			t.Errorf("%s: %s, want %s", id, got, want)
 		}
 	}
-	r.Candidate.Components = nil
+	r.Submitter = &Submitter{Project: "metallb", Version: "v0.16.2"}
+	if got := r.accused(spec.ProxyLoadBalancerLocal); got != "cilium v1" {
+		t.Errorf("nobody says what makes load balancers: %s", got)
+	}
+	r.Candidate.Declarations = map[spec.Declarable]string{spec.LoadBalancers: "another-way"}
+	if got := r.accused(spec.ProxyLoadBalancerLocal); got != "metallb v0.16.2" {
+		t.Errorf("a maker of load balancers beside a proxy: %s", got)
+	}
+	r.Submitter, r.Candidate.Components = nil, nil
 	if got := r.accused(spec.ProxyDNSHeadless); got != "kubernetes v1.37.1" {
 		t.Errorf("the DNS of nobody knows whom: %s", got)
 	}

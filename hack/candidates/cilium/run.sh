@@ -67,7 +67,8 @@ clean() {
   if [ -d "$cgroup" ]; then
     echo 1 >"$cgroup/cgroup.kill"
     for _ in {1..100}; do
-      rmdir "$cgroup" 2>/dev/null && break
+      find "$cgroup" -depth -type d -exec rmdir {} + 2>/dev/null # those of nodes are within
+      [ -d "$cgroup" ] || break
       sleep 0.1
     done
   fi
