@@ -136,9 +136,9 @@ func (f *selftestFlags) options() (*selftest.Options, error) {
 	if o.All {
 		o.Faults, o.Without = fault.All(), absent.Names()
 	}
-	set, err := fault.Parse(f.faults...)
+	set, err := namedFaults(f.faults)
 	if err != nil {
-		return nil, usage("%w", err)
+		return nil, err
 	}
 	if len(f.faults) > 0 {
 		o.Faults = slices.DeleteFunc(fault.All(), func(x *fault.Fault) bool { return !set.On(x) })

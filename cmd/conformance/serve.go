@@ -8,7 +8,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/service-conformance/conformance/framework/reference/apiserver"
-	"github.com/service-conformance/conformance/framework/reference/fault"
 	"github.com/service-conformance/conformance/framework/spec"
 )
 
@@ -38,9 +37,9 @@ func newServe() *cobra.Command {
 			if err := apiserver.MayWriteKubeconfig(kubeconfig); err != nil {
 				return usage("%w", err)
 			}
-			set, err := fault.Parse(faults...)
+			set, err := namedFaults(faults)
 			if err != nil {
-				return usage("%w", err)
+				return err
 			}
 			server, err := apiserver.New(apiserver.Options{ServiceCIDRs: ranges, Address: address, TLS: true, Token: rand.Text(), Faults: set})
 			if err != nil {

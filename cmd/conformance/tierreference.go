@@ -28,8 +28,8 @@ func (t *referenceTier) register(flags *pflag.FlagSet) {
 }
 
 func (t *referenceTier) validate(f *runFlags, chosen bool) error {
-	if _, err := fault.Parse(t.faults...); err != nil {
-		return usage("%w", err)
+	if _, err := namedFaults(t.faults); err != nil {
+		return err
 	}
 	if _, err := absent.Parse(t.without...); err != nil {
 		return usage("--without: %w", err)
@@ -45,6 +45,18 @@ func (t *referenceTier) validate(f *runFlags, chosen bool) error {
 	return nil
 }
 
+// namedFaults are those that --fault names. An empty one is wrong usage: a script whose list is empty would judge without any, or try all.
+func namedFaults(names []string) (fault.Set, error) {
+	if names != nil && len(names) == 0 {
+		return fault.Set{}, usage("--fault is empty: name a fault, or leave it out")
+	}
+	set, err := fault.Parse(names...)
+	if err != nil {
+		return fault.Set{}, usage("%w", err)
+	}
+	return set, nil
+}
+
 // features are those that a reference claims from which some were taken; nil are all.
 func (t *referenceTier) features() []string {
 	lacks, err := absent.Parse(t.without...)
@@ -56,9 +68,9 @@ func (t *referenceTier) features() []string {
 
 func (t *referenceTier) run(ctx context.Context, r *plan) error {
 	collectSeldom()
-	faults, err := fault.Parse(t.faults...)
+	faults, err := namedFaults(t.faults)
 	if err != nil {
-		return usage("%w", err)
+		return err
 	}
 	lacks, err := absent.Parse(t.without...)
 	if err != nil {
