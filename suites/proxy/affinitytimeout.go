@@ -239,7 +239,7 @@ var _ = ginkgo.Describe("the sticky time", func() {
 			})
 		})
 
-	check.It(spec.ProxyAffinityTimeout, "may be as short as a second and as long as a day", check.KeepsTimeline(), check.Long(),
+	check.It(spec.ProxyAffinityTimeout, "of a second lets a client go, and one of a day keeps it", check.KeepsTimeline(), check.Long(),
 		func(ctx context.Context, net *check.Network) {
 			settableTimeout(net)
 			const day = 24 * time.Hour

@@ -107,7 +107,7 @@ var _ = ginkgo.Describe("a proxy that was cut off from the API server", func() {
 
 var _ = ginkgo.Describe("a proxy whose watches have expired", func() {
 	// The API server knows no change that is older than itself, so it cannot tell the proxy what it missed.
-	check.It(spec.ProxyGapFollowed, "learns of everything from an API server that was started again", check.Needs(spec.OwnNodes, spec.RestartControlPlane), check.Alone(),
+	check.It(spec.ProxyGapFollowed, "follows what came, changed and went, from an API server that was started again", check.Needs(spec.OwnNodes, spec.RestartControlPlane), check.Alone(),
 		func(ctx context.Context, net *check.Network) {
 			var before string
 			gap(ctx, net, net.AddNode(ctx, candidate.ProxyConfiguration{}), "the connection is back, to an API server that was started again",

@@ -75,7 +75,7 @@ var _ = ginkgo.Describe("the iptables mode", func() {
 				check.Case{From: check.Outside(net.Node(1)), To: onNode(net, 1, svc), Want: want})...)
 		})
 
-	check.It(spec.ProxyIptablesAffinityOrRandom, "chooses by session affinity where it is set, and at random otherwise",
+	check.It(spec.ProxyIptablesAffinityOrRandom, "keeps a client at one endpoint where session affinity is set, and uses all otherwise",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))
 			free, bound := net.Expose(ctx, exposed("app")), net.Expose(ctx, exposed("bound", selecting("app"), sticky()))
