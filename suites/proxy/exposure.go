@@ -203,9 +203,7 @@ func asDeclared(net *check.Network, d spec.Declarable, value string) {
 // onlyBy demands that each shot is answered by one of the pods. It sends as many shots as tell an answer by another
 // endpoint that is chosen as often as any of n.
 func onlyBy(n int, pods ...candidate.Pod) check.Want {
-	want := check.AnsweredBy(pods...)
-	want.Shots = max(want.Shots, check.TrialsUntil(1/float64(n)))
-	return want
+	return answeredOften(check.TrialsUntil(1/float64(n)), pods...)
 }
 
 // exposedAt is the port of an exposed Service at one of its addresses.

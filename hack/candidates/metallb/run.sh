@@ -29,4 +29,4 @@ else
   judge=(run --report-dir "${REPORT_DIR:-conformance-report}/metallb")
 fi
 exec bin/conformance "${judge[@]}" --tier kind --service-cidr 10.96.0.0/16,fd00:10:96::/112 --implementation hack/candidates/metallb/implementation.yaml \
-  --kind-setup 'hack/candidates/metallb/setup.sh {name} {kubeconfig}' "$@"
+  --kind-setup 'hack/candidates/metallb/setup.sh {name}' "$@"

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs MetalLB in a kind cluster: setup.sh CLUSTER KUBECONFIG. run.sh has built its programs.
+# Installs MetalLB in a kind cluster: setup.sh CLUSTER. run.sh has built its programs.
 #
 # Its manifest is that of the release, with images that are made here. The addresses are the last ones of the Docker network "kind", on whose link the nodes and the
 # client outside of the cluster are: layer 2.
