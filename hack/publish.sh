@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Judges an implementation by what it claims and publishes the bundle in reports/: publish.sh IMPLEMENTATION/VERSION/MODE [ARGUMENTS of certify]. `make reports` then
 # renews the index.
-#   kube-proxy/VERSION/MODE, kube-proxy/VERSION/MODE-CONFIGURATION (hack/candidates/kube-proxy), kube-apiserver/VERSION/etcd, kube-apiserver/VERSION/kine-BACKEND, kind/VERSION/MODE, cilium/VERSION/ebpf-FORWARDING, and any FOLDER of hack/candidates whose run.sh
+#   kube-proxy/VERSION/MODE, kube-proxy/VERSION/MODE-CONFIGURATION (hack/candidates/kube-proxy), kube-apiserver/VERSION/etcd, kube-apiserver/VERSION/kine-BACKEND, kind/VERSION/MODE, cilium/VERSION/ebpf, cilium/VERSION/ebpf-FORWARDING, coredns/VERSION/kubernetes, and any FOLDER of hack/candidates whose run.sh
 #   certifies into $BUNDLE (TEMPLATE)
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -53,7 +53,11 @@ kube-apiserver/*/kine-*)
   claim "allocation, apischema"
   IMPLEMENTATION=$work/implementation.yaml hack/candidates/kine/run.sh "${mode#kine-}" --kubernetes-version "$version" "$@" || code=$?
   ;;
-cilium/*/ebpf-*) hack/candidates/cilium/run.sh "${mode#ebpf-}" "$@" || code=$? ;;
+cilium/*/ebpf*)
+  forwarding=${mode#ebpf} # empty, or a dash and its name
+  CILIUM_VERSION=$version hack/candidates/cilium/run.sh ${forwarding:+"${forwarding#-}"} "$@" || code=$?
+  ;;
+coredns/*/*) hack/candidates/coredns/run.sh "$version" || code=$? ;;
 *)
   if ! [ -x "hack/candidates/$implementation/run.sh" ]; then
     echo "publish: there is no $entry: hack/candidates has no $implementation/run.sh" >&2

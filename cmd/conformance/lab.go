@@ -184,7 +184,7 @@ func isolate(ctx context.Context, out io.Writer, o lab.Options) (done bool, err 
 	if err != nil {
 		return false, labError(ctx, err)
 	}
-	if isolation.NeedsGuest(o.Proxy.Mode) {
+	if o.Proxy.NeedsGuest() {
 		fmt.Fprintln(out, "this machine's kernel has no IPVS: the lab boots itself in user-mode-linux, where everything takes many times as long")
 		code, err := passingSignals(ctx, isolation.RunInGuest)
 		if err != nil {

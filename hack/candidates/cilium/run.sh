@@ -2,16 +2,18 @@
 # Judges Cilium as the service proxy of the lab, with its eBPF on the nodes. Runs as root, one run at a time. Needs clang and llc of LLVM 19
 # (Debian: clang-19, llvm-19), kubectl, iproute2 and a cgroup v2.
 #
-#   run.sh [snat|dsr|hybrid|maglev] [ARGUMENTS of `conformance run`]
+#   run.sh [snat|dsr|hybrid|maglev|beside-kube-proxy] [ARGUMENTS of `conformance run`]
 #
+# CILIUM_VERSION is v1.20.2, or another one that the module proxy serves: v1.19.6.
 # snat is the default: replies of other nodes come back by the node that was asked. With dsr they go straight to the client, with hybrid those of TCP do. maglev
-# chooses backends by a hash that every node has, instead of at random.
+# chooses backends by a hash that every node has, instead of at random. beside-kube-proxy is Cilium that does not replace kube-proxy: it serves cluster IPs for
+# pods, and kube-proxy all else.
 set -euo pipefail
 cd "$(dirname "$0")/../../.."
-version=v1.20.2
+version=${CILIUM_VERSION:-v1.20.2}
 mode=snat
 case ${1-} in
-snat | dsr | hybrid | maglev)
+snat | dsr | hybrid | maglev | beside-kube-proxy)
   mode=$1
   shift
   ;;
@@ -88,7 +90,18 @@ if [ -n "${BUNDLE-}" ]; then # hack/publish.sh
 else
   judge=(run --report-dir "${REPORT_DIR:-conformance-report}/cilium-$mode")
 fi
-bin/conformance "${judge[@]}" --tier lab --implementation hack/candidates/cilium/implementation.yaml \
+claims=conformance-report/cilium-$version.yaml
+mkdir -p conformance-report
+implementation=implementation.yaml
+if [ "$mode" = beside-kube-proxy ]; then
+  implementation=beside-kube-proxy.yaml
+  # Both are to be ready: health of the agent is at a port of its own.
+  ready="$ready && exec 3<>/dev/tcp/127.0.0.1/9879; printf \"GET /healthz HTTP/1.0\\r\\nbrief: true\\r\\n\\r\\n\" >&3; grep -q \"^HTTP/1.. 200\" <&3"
+  CILIUM_KUBE_PROXY=$(bin/conformance lab build | sed -n 's/^Kubernetes .*: //p')/kube-proxy
+  export CILIUM_KUBE_PROXY
+fi
+sed "s/v1\.20\.2/$version/" "hack/candidates/cilium/$implementation" >"$claims"
+bin/conformance "${judge[@]}" --tier lab --implementation "$claims" \
   --node-setup "node.sh setup {kubeconfig} {node}" --proxy-command "node.sh start {kubeconfig} {node}" \
   --node-teardown "node.sh remove {kubeconfig} {node}" \
   --pod-setup "node.sh plug {kubeconfig} {node} {pod-interface}" --pod-teardown "node.sh unplug {kubeconfig} {node} {pod-interface}" \

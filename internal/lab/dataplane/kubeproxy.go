@@ -31,12 +31,19 @@ type ProxyOptions struct {
 	// Ready, if set, is run in the network namespace of a node, again and again, until it succeeds: the proxy of Command serves then. The
 	// placeholders of this and of the following are those of Command.
 	Ready string
+	// UsesIPVS is whether Command needs IPVS in the kernel, as mode ipvs of kube-proxy does.
+	UsesIPVS bool
 	// Setup, if set, is run in the network namespace of each node before its proxy starts, Teardown after it was stopped.
 	Setup, Teardown string
 	// PodSetup, if set, is run in the network namespace of a node for each pod, as a CNI plugin is called. It runs once
 	// the pod's network stands and before anything is sent; PodTeardown runs before its network goes. {pod-interface}
 	// is the name of the node's end of the cable to the pod.
 	PodSetup, PodTeardown string
+}
+
+// NeedsGuest reports whether such proxies cannot run on this machine's kernel.
+func (o ProxyOptions) NeedsGuest() bool {
+	return isolation.NeedsGuest(o.UsesIPVS || o.Mode == candidate.IPVS)
 }
 
 // proxyPrograms are the programs that kube-proxy calls in each of candidate.ProxyModes, and the Debian package that has
@@ -135,7 +142,7 @@ func proxyCommand(command, node, kubeconfig, cgroup string, pods []netip.Prefix)
 // NodesWork returns nil if this machine lets this user have nodes with such proxies, else why it does not.
 func NodesWork(o ProxyOptions) error {
 	o.Mode = cmp.Or(o.Mode, candidate.DefaultProxyMode)
-	if !isolation.NeedsGuest(o.Mode) {
+	if !o.NeedsGuest() {
 		if err := isolation.Works(); err != nil {
 			return err
 		}

@@ -79,3 +79,12 @@ func TestAModeWhoseProgramsAreMissingSaysWhatToInstall(t *testing.T) {
 		t.Errorf("a proxy of its own needs none of kube-proxy's programs: %v", err)
 	}
 }
+
+func TestNeedsGuest(t *testing.T) {
+	if (ProxyOptions{Mode: candidate.NFTables}).NeedsGuest() {
+		t.Error("a proxy without IPVS runs on any kernel")
+	}
+	if of, command := (ProxyOptions{Mode: candidate.IPVS}).NeedsGuest(), (ProxyOptions{Command: "x", UsesIPVS: true}).NeedsGuest(); of != command {
+		t.Errorf("mode ipvs needs a guest: %v; another program that uses IPVS: %v", of, command)
+	}
+}

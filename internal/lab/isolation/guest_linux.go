@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/service-conformance/conformance/framework/candidate"
 	"github.com/service-conformance/conformance/internal/lab/process"
 	"github.com/service-conformance/conformance/internal/scratch"
 )
@@ -57,8 +56,8 @@ type guestJob struct {
 	Home string   `json:"home"` // the folder of the guest
 }
 
-// NeedsGuest reports whether kube-proxy cannot run in the mode on this machine's kernel.
-func NeedsGuest(mode string) bool { return mode == candidate.IPVS && !KernelHasIPVS() }
+// NeedsGuest reports whether proxies that may use IPVS cannot run on this machine's kernel.
+func NeedsGuest(usesIPVS bool) bool { return usesIPVS && !KernelHasIPVS() }
 
 // RunInGuest runs this program anew, with the same arguments, in a guest, and returns its exit code. Interrupts are passed on. The guest dies with
 // this process.

@@ -34,7 +34,7 @@ func KernelHasIPVS() bool { return false }
 func InGuest() bool       { return false }
 
 // NeedsGuest reports whether a run needs another kernel than this machine's: there is no lab with nodes here.
-func NeedsGuest(string) bool { return false }
+func NeedsGuest(bool) bool { return false }
 
 // RunInGuest fails: user-mode-linux needs Linux.
 func RunInGuest(<-chan os.Signal) (code int, err error) {

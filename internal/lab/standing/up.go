@@ -21,7 +21,6 @@ import (
 	"github.com/service-conformance/conformance/internal/lab"
 	"github.com/service-conformance/conformance/internal/lab/controlplane"
 	"github.com/service-conformance/conformance/internal/lab/dataplane"
-	"github.com/service-conformance/conformance/internal/lab/isolation"
 	"github.com/service-conformance/conformance/internal/lab/process"
 	"github.com/service-conformance/conformance/internal/lab/programs"
 	"github.com/service-conformance/conformance/internal/scratch"
@@ -187,8 +186,8 @@ func Up(ctx context.Context, o UpOptions) (_ *Running, err error) {
 		return nil, fmt.Errorf("a lab has 0 to %d nodes, not %d", MaxNodes, o.Nodes)
 	case o.Nodes == 0:
 		withoutNodes = errors.New("none were asked for")
-	case isolation.NeedsGuest(o.Proxy.Mode):
-		return nil, errors.New("this machine's kernel has no IPVS, and a lab in user-mode-linux cannot be left running: choose another mode")
+	case o.Proxy.NeedsGuest():
+		return nil, errors.New("this machine's kernel has no IPVS, and a lab in user-mode-linux cannot be left running: choose another mode, or another proxy")
 	default:
 		withoutNodes = dataplane.NodesWork(o.Proxy)
 	}
