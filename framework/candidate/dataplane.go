@@ -298,6 +298,10 @@ const (
 	ProxyHealthPort  = 10256
 )
 
+// HealthCheckPath is what load balancers of cloud providers ask health check node ports for (k8s.io/cloud-provider/service/helpers,
+// GetServiceHealthCheckPathPort). Answers to other paths are the proxy's own: kube-proxy answers to all alike.
+const HealthCheckPath = "/healthz"
+
 // Interference is what somebody else does to a node.
 type Interference string
 

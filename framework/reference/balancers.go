@@ -90,7 +90,7 @@ var (
 		if ipv6 {
 			like = netip.IPv6Unspecified()
 		}
-		answer := h.HealthCheck(netip.AddrPortFrom(h.Address(like), uint16(port)), false)
+		answer := h.HealthCheck(netip.AddrPortFrom(h.Address(like), uint16(port)), candidate.HealthCheckPath, false)
 		return answer != nil && answer.Code == http.StatusOK
 	}, spec.ProxyLoadBalancerLocal)
 

@@ -277,7 +277,7 @@ func TestHealthCheckNodePortFollowsThePods(t *testing.T) {
 		for _, n := range b.Nodes()[:2] {
 			probe := candidate.Probe{
 				From: candidate.Client{Gateway: "node-1"}, To: netip.AddrPortFrom(n.Addresses[0], uint16(s.Spec.HealthCheckNodePort)),
-				Protocol: corev1.ProtocolTCP, Path: "/",
+				Protocol: corev1.ProtocolTCP, Path: candidate.HealthCheckPath,
 			}
 			o := b.send(probe)[0]
 			b.Expect(o.HTTP).NotTo(BeNil())

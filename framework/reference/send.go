@@ -281,7 +281,7 @@ func (d *dataPlane) ownPorts(p *candidate.Probe, from *sender, entered *host) (c
 		return candidate.Outcome{}, false
 	}
 	program, _ := d.world.backendAt(p.To, p.Protocol)
-	answer := node.HealthCheck(p.To, program != nil)
+	answer := node.HealthCheck(p.To, p.Path, program != nil)
 	if key := (flowKey{from: p.From, name: p.Connection, to: p.To}); p.Connection != "" {
 		d.healthAsked[key] = d.healthAsked[key] || answer != nil
 		if answer == nil && !d.world.book.healthLookedAt.Do(d.healthAsked[key]) {

@@ -25,7 +25,7 @@ func healthAt(net *check.Network, i int, svc *corev1.Service, want check.Want) c
 		check.Abort("Service %s has no health check node port", svc.Name)
 	}
 	to := netip.AddrPortFrom(nodeAddress(net, i), uint16(svc.Spec.HealthCheckNodePort))
-	return check.Case{From: check.Outside(net.Node(i)), To: to, Path: "/", Want: want}
+	return check.Case{From: check.Outside(net.Node(i)), To: to, Path: candidate.HealthCheckPath, Want: want}
 }
 
 // health demands the code of a node with so many local endpoints.

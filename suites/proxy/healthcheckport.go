@@ -136,12 +136,12 @@ var _ = ginkgo.Describe("the port of the health check", func() {
 				return check.Case{From: check.Outside(net.Node(0)), To: netip.AddrPortFrom(address, uint16(port)), Path: path, Want: check.HTTPStatus(code)}
 			}
 			port := svc.Spec.HealthCheckNodePort
-			net.Expect(ctx, "the Service is created", at(port, "/", http.StatusOK))
+			net.Expect(ctx, "the Service is created", at(port, candidate.HealthCheckPath, http.StatusOK))
 			check.Must(candidate.Patch(ctx, net.Client().CoreV1().Nodes(), node.Name, types.MergePatchType, drainTaint))
 			net.Expect(ctx, "the node is about to be deleted", at(candidate.ProxyHealthPort, "/healthz", http.StatusServiceUnavailable))
-			net.ExpectNow(ctx, "the health check of the node fails", at(port, "/", http.StatusOK))
+			net.ExpectNow(ctx, "the health check of the node fails", at(port, candidate.HealthCheckPath, http.StatusOK))
 			net.SetReady(ctx, pods[0], false)
-			net.Expect(ctx, "its endpoint is no longer ready", at(port, "/", http.StatusServiceUnavailable))
+			net.Expect(ctx, "its endpoint is no longer ready", at(port, candidate.HealthCheckPath, http.StatusServiceUnavailable))
 		})
 })
 

@@ -52,7 +52,7 @@ var _ = ginkgo.Describe("nodePortAddresses", func() {
 			net.Backends(ctx, "app", net.Node(0), node.Name)
 			svc := net.Expose(ctx, exposed("app", balanced(), externalLocal))
 			at := func(a netip.Addr, want check.Want) check.Case {
-				return check.Case{From: check.Outside(node.Name), To: netip.AddrPortFrom(a, uint16(svc.Spec.HealthCheckNodePort)), Path: "/", Want: want}
+				return check.Case{From: check.Outside(node.Name), To: netip.AddrPortFrom(a, uint16(svc.Spec.HealthCheckNodePort)), Path: candidate.HealthCheckPath, Want: want}
 			}
 			net.Expect(ctx, "the Service is created", at(secondary, health(1)), at(primary, noHealth(svc)))
 		})

@@ -16,8 +16,8 @@ import (
 )
 
 // HealthCheck answers a GET on a port of an address of the node if it is the health check node port of a Service. Who asks at an address of IPv6 learns of endpoints of
-// IPv6. It returns nil for every other port, and where a program of the node has the port.
-func (n *Node) HealthCheck(at netip.AddrPort, taken bool) *candidate.HTTPAnswer {
+// IPv6. Who asks for another path than candidate.HealthCheckPath learns nothing. It returns nil for every other port, and where a program of the node has the port.
+func (n *Node) HealthCheck(at netip.AddrPort, path string, taken bool) *candidate.HTTPAnswer {
 	if n.programmed == nil {
 		return nil
 	}
@@ -25,6 +25,9 @@ func (n *Node) HealthCheck(at netip.AddrPort, taken bool) *candidate.HTTPAnswer 
 	s := n.programmed.healths[int(at.Port())]
 	if s == nil || !n.running || !n.healthOn.Do(n, at.Addr()) || !n.healthOpened.Do(n, s, taken) {
 		return nil
+	}
+	if path != candidate.HealthCheckPath {
+		return &candidate.HTTPAnswer{Code: http.StatusNotFound}
 	}
 	seen := map[netip.Addr]bool{}
 	for _, sp := range n.healthPorts.Do(s) {

@@ -28,7 +28,7 @@ func TestHealthCheckNodePort(t *testing.T) {
 		"terminating here":        {[]discoveryv1.Endpoint{endpoint(1, "n1", terminating)}, http.StatusServiceUnavailable, 0},
 	} {
 		n := nodeWith(candidate.ProxyConfiguration{}, withHealth, slice(c.endpoints...))
-		answer := n.HealthCheck(at(port), false)
+		answer := n.HealthCheck(at(port), candidate.HealthCheckPath, false)
 		if answer == nil {
 			t.Fatalf("%s: no answer", name)
 		}
@@ -44,14 +44,17 @@ func TestHealthCheckNodePort(t *testing.T) {
 		}
 	}
 	n := nodeWith(candidate.ProxyConfiguration{}, withHealth, slice(endpoint(1, "n1", ready)))
-	if n.HealthCheck(at(port+1), false) != nil {
+	if n.HealthCheck(at(port+1), candidate.HealthCheckPath, false) != nil {
 		t.Error("another port answers")
 	}
-	if n.HealthCheck(at(port), true) != nil {
+	if a := n.HealthCheck(at(port), "/", false); a == nil || a.Code != http.StatusNotFound {
+		t.Errorf("another path is not found: %v", a)
+	}
+	if n.HealthCheck(at(port), candidate.HealthCheckPath, true) != nil {
 		t.Error("the port answers that a program of the node has")
 	}
 	n.Stop()
-	if n.HealthCheck(at(port), false) != nil {
+	if n.HealthCheck(at(port), candidate.HealthCheckPath, false) != nil {
 		t.Error("the port answers without a proxy")
 	}
 	expect(t, "rules of a stopped proxy", reached(n, packet(podIP, clusterIP)), "1:8080")

@@ -117,7 +117,7 @@ func (p *placed) observe(ctx context.Context, probes []Probe, shots int) ([]Seen
 		client, _ := p.from(&probes[i])
 		one := candidate.Probe{From: client, To: to, Protocol: protocol, Count: shots}
 		if probes[i].To == ToHealth {
-			one.Path, one.Count = "/healthz", 1
+			one.Path, one.Count = candidate.HealthCheckPath, 1
 		}
 		sent = append(sent, one)
 		of = append(of, i)

@@ -97,7 +97,7 @@ func (d *dataPlane) healthy(ctx context.Context, ways []way, port int) (left []w
 		if err != nil {
 			return nil, err
 		}
-		check := candidate.Probe{To: netip.AddrPortFrom(w.by.addressLike(w.to.Addr()), uint16(port)), Protocol: corev1.ProtocolTCP, Path: "/"}
+		check := candidate.Probe{To: netip.AddrPortFrom(w.by.addressLike(w.to.Addr()), uint16(port)), Protocol: corev1.ProtocolTCP, Path: candidate.HealthCheckPath}
 		said := d.prober.Send(ctx, namespace.Do, check, source)[0]
 		if said.HTTP != nil && said.HTTP.Code == http.StatusOK {
 			left = append(left, w)
