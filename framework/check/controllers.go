@@ -38,6 +38,7 @@ func (n *Network) controllersPace(ctx context.Context, bound time.Duration) time
 	ginkgo.GinkgoHelper()
 	watch := startStopwatch()
 	defer watch.stop()
+	defer n.journal.aside()()
 	name := n.Name("pace")
 	svc := n.Expose(ctx, Service(name, WithPorts(Port("", corev1.ProtocolTCP, plainPort, BackendPort))))
 	pod := n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: name}, Node: n.Node(0), Labels: map[string]string{"app": name}})

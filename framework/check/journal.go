@@ -41,6 +41,18 @@ func (j *journal) add(e entry) {
 	j.next = (j.next + 1) % length
 }
 
+// aside begins what is no step of the check, such as a control. The function that it returns ends it, and forgets its requests.
+func (j *journal) aside() (end func()) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	entries, next := slices.Clone(j.entries), j.next
+	return func() {
+		j.mu.Lock()
+		defer j.mu.Unlock()
+		j.entries, j.next = entries, next
+	}
+}
+
 // commands returns the requests, oldest first, as kubectl commands where kubectl can express them.
 func (j *journal) commands() []string {
 	j.mu.Lock()
@@ -70,7 +82,7 @@ func (e *entry) command() string {
 	if q := e.question; q.Name != "" {
 		return fmt.Sprintf("dig +search %s %s # in a pod", q.Type, q.Name)
 	}
-	if command := e.onServices(); command != "" {
+	if command := e.asWritten(); command != "" {
 		return command
 	}
 	raw := fmt.Sprintf("--raw %s", quote([]byte(e.target)))
@@ -99,11 +111,14 @@ func isJSON(contentType string) bool {
 	return kind == "" || kind == "application/json"
 }
 
-// onServices is a request for Services as people write it, and empty where that would not be the same request.
-func (e *entry) onServices() string {
+// asWritten is a request for Services or EndpointSlices as people write it, and empty where that would not be the same request.
+func (e *entry) asWritten() string {
 	path, query, _ := strings.Cut(e.target, "?")
-	parts := strings.Split(strings.Trim(path, "/"), "/")
-	if len(parts) < 5 || len(parts) > 7 || parts[0] != "api" || parts[2] != "namespaces" || parts[4] != "services" {
+	parts, resource := strings.Split(strings.Trim(path, "/"), "/"), "service"
+	if rest, of := strings.CutPrefix(path, "/apis/discovery.k8s.io/v1/"); of {
+		parts, resource = append([]string{"api", "v1"}, strings.Split(strings.Trim(rest, "/"), "/")...), "endpointslice"
+	}
+	if len(parts) < 5 || len(parts) > 7 || parts[0] != "api" || parts[2] != "namespaces" || parts[4] != resource+"s" {
 		return ""
 	}
 	values, err := url.ParseQuery(query)
@@ -142,15 +157,15 @@ func (e *entry) onServices() string {
 	case e.method == http.MethodPut && isJSON(e.contentType):
 		return "kubectl replace" + flags + " -f - <<<" + quote(e.body)
 	case e.method == http.MethodGet && name == "" && flags == " -n "+parts[3]:
-		return "kubectl get services" + flags + " -o yaml"
+		return "kubectl get " + resource + "s" + flags + " -o yaml"
 	case e.method == http.MethodGet && name != "":
-		return "kubectl get service" + flags + name + " -o yaml"
+		return "kubectl get " + resource + flags + name + " -o yaml"
 	case e.method == http.MethodDelete && name != "" && len(e.body) == 0:
-		return "kubectl delete service" + flags + name
+		return "kubectl delete " + resource + flags + name
 	case e.method == http.MethodPatch && strings.HasPrefix(e.contentType, "application/apply-patch"):
 		return "kubectl apply --server-side" + flags + " -f - <<<" + quote(e.body)
 	case e.method == http.MethodPatch && patches[e.contentType] != "":
-		return "kubectl patch service" + flags + name + " --type=" + patches[e.contentType] + " -p " + quote(e.body)
+		return "kubectl patch " + resource + flags + name + " --type=" + patches[e.contentType] + " -p " + quote(e.body)
 	}
 	return ""
 }

@@ -7,7 +7,7 @@ import (
 )
 
 func TestRequestsAreRepeatedWithTheSameMethod(t *testing.T) {
-	const services = "/api/v1/namespaces/ns/services"
+	const services, endpointSlices = "/api/v1/namespaces/ns/services", "/apis/discovery.k8s.io/v1/namespaces/ns/endpointslices"
 	for _, c := range []struct {
 		method, target, contentType, body, want string
 	}{
@@ -26,6 +26,10 @@ func TestRequestsAreRepeatedWithTheSameMethod(t *testing.T) {
 		{http.MethodPost, "/apis/networking.k8s.io/v1/servicecidrs", "application/json", "{}", "kubectl create --raw '/apis/networking.k8s.io/v1/servicecidrs' -f - <<<'{}'"},
 		{http.MethodPatch, services + "/app", "application/merge-patch+json", "{}", "kubectl patch service -n ns app --type=merge -p '{}'"},
 		{http.MethodPatch, services + "/app?fieldManager=me&force=true", "application/apply-patch+yaml", "{}", "kubectl apply --server-side -n ns --field-manager=me --force-conflicts -f - <<<'{}'"},
+		{http.MethodPost, endpointSlices, "", "{}", "kubectl create -n ns -f - <<<'{}'"},
+		{http.MethodPut, endpointSlices + "/app", "", "{}", "kubectl replace -n ns -f - <<<'{}'"},
+		{http.MethodDelete, endpointSlices + "/app", "", "", "kubectl delete endpointslice -n ns app"},
+		{http.MethodGet, "/apis/discovery.k8s.io/v1/endpointslices", "", "", "kubectl get --raw '/apis/discovery.k8s.io/v1/endpointslices'"},
 		{http.MethodPatch, services + "/app", "text/plain", "x", `curl -X PATCH 'http://localhost:8001` + services + `/app' -H 'Content-Type: text/plain' --data-binary 'x' # beside: kubectl proxy`},
 	} {
 		e := entry{method: c.method, target: c.target, contentType: c.contentType, body: []byte(c.body)}
@@ -43,5 +47,20 @@ func TestTheJournalKeepsTheLastRequests(t *testing.T) {
 	commands := j.commands()
 	if len(commands) != journalLength || commands[0] != "kubectl get --raw '/ii' # through the xx" {
 		t.Errorf("got %q", commands)
+	}
+}
+
+func TestTheJournalForgetsControls(t *testing.T) {
+	var j journal
+	add := func(name string) { j.add(entry{method: http.MethodGet, target: "/" + name}) }
+	add("step")
+	end := j.aside()
+	for range journalLength {
+		add("control")
+	}
+	end()
+	add("next")
+	if got := strings.Join(j.commands(), "; "); got != "kubectl get --raw '/step'; kubectl get --raw '/next'" {
+		t.Errorf("got %s", got)
 	}
 }

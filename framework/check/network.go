@@ -2,7 +2,9 @@ package check
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
+	"net/http"
 	"net/netip"
 	"slices"
 	"strings"
@@ -356,6 +358,7 @@ func (n *Network) Slice(svc *corev1.Service, pods ...candidate.Pod) *discoveryv1
 // CreateSlice creates a hand-made EndpointSlice.
 func (n *Network) CreateSlice(ctx context.Context, s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	ginkgo.GinkgoHelper()
+	n.showSlice(http.MethodPost, s)
 	created, err := candidate.Create(ctx, n.slicesOf(s), s)
 	Must(err)
 	return created
@@ -365,6 +368,7 @@ func (n *Network) CreateSlice(ctx context.Context, s *discoveryv1.EndpointSlice)
 func (n *Network) UpdateSlice(ctx context.Context, s *discoveryv1.EndpointSlice) *discoveryv1.EndpointSlice {
 	ginkgo.GinkgoHelper()
 	n.shots.changing()
+	n.showSlice(http.MethodPut, s)
 	updated, err := candidate.Update(ctx, n.slicesOf(s), s)
 	Must(err)
 	return updated
@@ -374,7 +378,23 @@ func (n *Network) UpdateSlice(ctx context.Context, s *discoveryv1.EndpointSlice)
 func (n *Network) DeleteSlice(ctx context.Context, s *discoveryv1.EndpointSlice) {
 	ginkgo.GinkgoHelper()
 	n.shots.changing()
+	n.showSlice(http.MethodDelete, s)
 	Must(candidate.Delete(ctx, n.slicesOf(s), s.Name, metav1.DeleteOptions{}))
+}
+
+// showSlice puts a request for a hand-made EndpointSlice beside those of the check, without what the server adds.
+func (n *Network) showSlice(method string, s *discoveryv1.EndpointSlice) {
+	e := entry{server: n.server, method: method, target: "/apis/discovery.k8s.io/v1/namespaces/" + s.Namespace + "/endpointslices"}
+	if method != http.MethodPost {
+		e.target += "/" + s.Name
+	}
+	if method != http.MethodDelete {
+		e.body, _ = json.Marshal(&discoveryv1.EndpointSlice{ // of plain values
+			TypeMeta:   metav1.TypeMeta{APIVersion: discoveryv1.SchemeGroupVersion.String(), Kind: "EndpointSlice"},
+			ObjectMeta: metav1.ObjectMeta{Name: s.Name, Labels: s.Labels}, AddressType: s.AddressType, Endpoints: s.Endpoints, Ports: s.Ports,
+		})
+	}
+	n.journal.add(e)
 }
 
 // slicesOf are those of the namespace of a slice.

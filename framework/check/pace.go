@@ -32,6 +32,7 @@ func (n *Network) controlPace(ctx context.Context, within time.Duration, cases [
 	if elsewhere {
 		bound *= paceBounds
 	}
+	defer n.journal.aside()()
 	name := n.Name("pace")
 	pod := n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: name}, Node: n.elsewhere(Host(behind[0])), Labels: map[string]string{"app": name}})
 	clients := make([]candidate.Client, len(behind)) // in pods: not every implementation serves the processes of a node

@@ -159,13 +159,12 @@ var _ = ginkgo.Describe("endpoints", func() {
 			net.Expect(ctx, "a pod becomes unready", among(pods[1:]...)...)
 		})
 
-	check.It(spec.ProxyUnreadyEndpointAvoided, "are ready unless the EndpointSlice says that they are not",
+	check.It(spec.ProxyUnreadyEndpointAvoided, "of an EndpointSlice by hand are avoided if it says that they are not ready",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))
 			svc := exposeSelectorless(ctx, net, "app")
 			slice := net.Slice(svc, pods...)
 			no := false
-			slice.Endpoints[0].Conditions = discoveryv1.EndpointConditions{} // "A nil value should be interpreted as true"
 			slice.Endpoints[2].Conditions = discoveryv1.EndpointConditions{Ready: &no}
 			net.CreateSlice(ctx, slice)
 			net.Expect(ctx, "an EndpointSlice is created", clusterIPCalls(svc, exactlyBy(3, pods[:2]...), append(clients, check.Host(net.Node(0)))...)...)
