@@ -540,6 +540,7 @@ const (
 	ProxyEndpointSlicesJoined          ID = "proxy-endpoint-slices-joined"
 	ProxyEveryEndpointSelected         ID = "proxy-every-endpoint-selected"
 	ProxyUnreadyEndpointAvoided        ID = "proxy-unready-endpoint-avoided"
+	ProxyReadyUnsetUsed                ID = "proxy-ready-unset-used"
 	ProxyEndpointPortNameMatched       ID = "proxy-endpoint-port-name-matched"
 	ProxyEndpointDuplicate             ID = "proxy-endpoint-duplicate"
 	ProxyEndpointAddressReused         ID = "proxy-endpoint-address-reused"

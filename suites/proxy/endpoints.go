@@ -159,6 +159,17 @@ var _ = ginkgo.Describe("endpoints", func() {
 			net.Expect(ctx, "a pod becomes unready", among(pods[1:]...)...)
 		})
 
+	check.It(spec.ProxyReadyUnsetUsed, "are used where their EndpointSlice does not say whether they are ready",
+		func(ctx context.Context, net *check.Network) {
+			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1))
+			svc := exposeSelectorless(ctx, net, "app")
+			slice := net.Slice(svc, pods...)
+			slice.Endpoints[0].Conditions.Ready = nil                        // "A nil value should be interpreted as true"
+			slice.Endpoints[1].Conditions = discoveryv1.EndpointConditions{} // none is set
+			net.CreateSlice(ctx, slice)
+			net.Expect(ctx, "an EndpointSlice is created", clusterIPCalls(svc, exactlyBy(3, pods...), append(clients, check.Host(net.Node(0)))...)...)
+		})
+
 	check.It(spec.ProxyUnreadyEndpointAvoided, "of an EndpointSlice by hand are avoided if it says that they are not ready",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0), net.Node(1), net.Node(2))

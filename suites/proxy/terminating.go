@@ -239,7 +239,7 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 			net.Expect(ctx, "every pod terminates", cases...)
 		})
 
-	check.It(spec.ProxyConditionUnset, "is used where serving is not set, as is one where ready is not set",
+	check.It(spec.ProxyConditionUnset, "is used where serving is not set, and does not terminate where that is not set",
 		func(ctx context.Context, net *check.Network) {
 			pods, clients := backendsAndClients(ctx, net, "app", net.Node(0))
 			var cases []check.Case
@@ -248,8 +248,6 @@ var _ = ginkgo.Describe("a pod that terminates", func() {
 				conditions discoveryv1.EndpointConditions
 				want       check.Want
 			}{
-				{"nothing-set", discoveryv1.EndpointConditions{}, check.AnsweredBy(pods...)},
-				{"ready-unset", discoveryv1.EndpointConditions{Serving: new(true), Terminating: new(false)}, check.AnsweredBy(pods...)},
 				{"serving-unset", discoveryv1.EndpointConditions{Ready: new(false), Terminating: new(true)}, check.AnsweredBy(pods...)},
 				{"serving-false", discoveryv1.EndpointConditions{Ready: new(false), Serving: new(false), Terminating: new(true)}, check.ConnectionRefused()},
 				{"terminating-unset", discoveryv1.EndpointConditions{Ready: new(false)}, check.ConnectionRefused()},

@@ -15,7 +15,7 @@ var (
 	ServingUnsetIsNot = New("serving-unset-is-not", "An endpoint whose condition serving is not set does not serve unless it is ready.",
 		spec.ProxyConditionUnset)
 	ReadyUnsetIsNot = New("ready-unset-is-not", "An endpoint whose condition ready is not set is not ready.",
-		spec.ProxyConditionUnset)
+		spec.ProxyReadyUnsetUsed)
 	RolloutNodePortLost = New("rollout-node-port-lost", "While an endpoint terminates, a part of the new connections through node ports is lost.",
 		spec.ProxyTerminatingAvoided, spec.ProxyTerminatingDrains, spec.ProxyBackendChangeTransparent)
 	TerminatingCut = New("terminating-connections-cut", "Connections to a pod are cut when it begins to terminate.",

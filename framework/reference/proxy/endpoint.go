@@ -83,7 +83,7 @@ func (p *servicePort) list(of discoveryv1.AddressType) *[]*Endpoint {
 
 // Rules for conditions that an entry of a slice does not name.
 var (
-	readyUnset = rule.New("proxy-ready-unset", func(*discoveryv1.EndpointConditions) bool { return true }, spec.ProxyConditionUnset)
+	readyUnset = rule.New("proxy-ready-unset", func(*discoveryv1.EndpointConditions) bool { return true }, spec.ProxyReadyUnsetUsed)
 
 	servingUnset = rule.New("proxy-serving-unset", func(*discoveryv1.EndpointConditions) bool { return true }, spec.ProxyConditionUnset)
 )
