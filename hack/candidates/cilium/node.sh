@@ -46,14 +46,17 @@ start)
   *) forwarding=(--bpf-lb-mode=snat) ;;
   esac
   if [ "$CILIUM_MODE" = beside-kube-proxy ]; then # cluster IPs for pods are served by the agent, all else by kube-proxy
-    "$CILIUM_KUBE_PROXY" --kubeconfig="$kubeconfig" --hostname-override="$node" --proxy-mode=iptables --cluster-cidr=10.244.0.0/16,fd00:10:244::/48 \
-      --detect-local-mode=ClusterCIDR --conntrack-max-per-core=0 --conntrack-min=0 --iptables-min-sync-period=500ms --v=2 &
+    while :; do # it ends where its Node changes, and the kubelet would start it again
+      "$CILIUM_KUBE_PROXY" --kubeconfig="$kubeconfig" --hostname-override="$node" --proxy-mode=iptables --cluster-cidr=10.244.0.0/16,fd00:10:244::/48 \
+        --detect-local-mode=ClusterCIDR --conntrack-max-per-core=0 --conntrack-min=0 --iptables-min-sync-period=500ms --v=2 || true
+      sleep 1
+    done &
     serving=(--kube-proxy-replacement=false)
   else
     serving=(--kube-proxy-replacement=true --kube-proxy-replacement-healthz-bind-address=0.0.0.0:10256 --bpf-lb-sock=true --bpf-lb-sock-hostns-only=true
       --bpf-lb-external-clusterip=true --enable-health-check-nodeport=true)
   fi
-  "$CILIUM_HOME/cilium-agent" --k8s-kubeconfig-path="$kubeconfig" "${forwarding[@]}" "${serving[@]}" --enable-service-topology=true \
+  exec "$CILIUM_HOME/cilium-agent" --k8s-kubeconfig-path="$kubeconfig" "${forwarding[@]}" "${serving[@]}" --enable-service-topology=true \
     --devices=eth0 --direct-routing-device=eth0 --enable-host-legacy-routing=true \
     --routing-mode=native --ipv4-native-routing-cidr=10.244.0.0/16 --ipv6-native-routing-cidr=fd00:10:244::/48 \
     --enable-ipv4=true --enable-ipv6=true --enable-ipv4-masquerade=false --enable-ipv6-masquerade=false \
@@ -62,7 +65,6 @@ start)
     --enable-envoy-config=false --enable-l7-proxy=false --enable-policy=never --enable-hubble=false \
     --api-rate-limit=endpoint-create=auto-adjust:false,rate-limit:100/s,rate-burst:100,parallel-requests:4,max-wait-duration:5m \
     --enable-health-checking=false --enable-endpoint-health-checking=false \
-    --cgroup-root=/run/cilium/cgroup --state-dir=/run/cilium --lib-dir="$state/lib" --bpf-root=/sys/fs/bpf &
-  wait -n
+    --cgroup-root=/run/cilium/cgroup --state-dir=/run/cilium --lib-dir="$state/lib" --bpf-root=/sys/fs/bpf
   ;;
 esac
