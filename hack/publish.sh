@@ -57,7 +57,13 @@ cilium/*/ebpf*)
   forwarding=${mode#ebpf} # empty, or a dash and its name
   CILIUM_VERSION=$version hack/candidates/cilium/run.sh ${forwarding:+"${forwarding#-}"} "$@" || code=$?
   ;;
-coredns/*/*) hack/candidates/coredns/run.sh "$version" || code=$? ;;
+coredns/*/*)
+  if [ $# -gt 0 ]; then
+    echo "publish: an entry of coredns takes no arguments: each of run.sh is a version" >&2
+    exit 64
+  fi
+  hack/candidates/coredns/run.sh "$version" || code=$?
+  ;;
 *)
   if ! [ -x "hack/candidates/$implementation/run.sh" ]; then
     echo "publish: there is no $entry: hack/candidates has no $implementation/run.sh" >&2

@@ -22,7 +22,7 @@ func registerProxy(flags *pflag.FlagSet, o *dataplane.ProxyOptions) {
 	flags.StringVar(&o.Configuration, "proxy-configuration", "", "file with a part of a KubeProxyConfiguration, which changes that of every kube-proxy of the lab, such as nodePortAddresses: [primary]")
 	flags.StringVar(&o.Command, "proxy-command", "", "shell command that runs on each node of the lab instead of kube-proxy. {kubeconfig}, {node}, {pod-cidr} and {cgroup} (a folder, or empty) are filled in")
 	flags.StringVar(&o.Ready, "proxy-ready", "", "command that succeeds on a node of the lab once the proxy of --proxy-command serves there; checks begin then; placeholders as above")
-	flags.BoolVar(&o.UsesIPVS, "proxy-ipvs", false, "the program of --proxy-command needs IPVS: on a kernel without it the lab boots itself in user-mode-linux, where a check takes minutes")
+	flags.BoolVar(&o.UsesIPVS, "proxy-ipvs", false, "the program of --proxy-command needs IPVS: on a kernel without it the lab boots itself in user-mode-linux, where everything takes many times as long")
 	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
 	flags.StringVar(&o.Teardown, "node-teardown", "", "command to run on each node of the lab after its proxy was stopped, if the one before succeeded; placeholders as above")
 	flags.StringVar(&o.PodSetup, "pod-setup", "", "command to run on its node for each pod of the lab before its first use, as a CNI plugin is called. {pod-interface} is the node's end of the cable")
