@@ -74,6 +74,10 @@ func (n *Network) OwnNodes() candidate.NodeOwner {
 	return own
 }
 
+// Aside begins what is no step of the check, such as a Service that tells whether proxies have caught up. The function that it returns ends it. A failure does
+// not show its requests.
+func (n *Network) Aside() (end func()) { return n.journal.aside() }
+
 // WithoutControllers does something while no endpoint controller runs, and starts them again. It must be short, for all checks share them.
 func (n *Network) WithoutControllers(ctx context.Context, do func()) {
 	ginkgo.GinkgoHelper()

@@ -45,11 +45,13 @@ func (r *Report) Markdown() ([]byte, error) {
 	r.listMarkdown(&b, "Known deviations", func(v RequirementVerdict) bool { return v.KnownDeviation })
 	r.listMarkdown(&b, "Not judged", func(v RequirementVerdict) bool { return v.Verdict == check.NotJudged })
 	if len(r.Profiles) > 0 && b.Len() < largestMarkdown-4<<10 {
-		b.WriteString("\n## Profiles\n\n| profile | verdict | conformant | not met | known deviations | unknown | not judged |\n|---|---|--:|--:|--:|--:|--:|\n")
+		b.WriteString("\n## Profiles\n\n| profile | verdict | conformant | not met | known deviations | blocked | unknown | not judged | not applicable |\n|---|---|--:|--:|--:|--:|--:|--:|--:|\n")
 		for _, p := range r.Profiles {
 			n := p.Requirements
-			fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d |\n", MarkdownText(string(p.Profile)), p.Verdict, n.Conformant, n.NonConformant-n.KnownDeviations, n.KnownDeviations, n.Unknown, n.NotJudged)
+			fmt.Fprintf(&b, "| %s | %s | %d | %d | %d | %d | %d | %d | %d |\n",
+				MarkdownText(string(p.Profile)), p.Verdict, n.Conformant, n.Unexcused(), n.KnownDeviations, n.Blocked, n.Unknown, n.NotJudged, r.NotApplicableOf(p.Profile))
 		}
+		r.notApplicableMarkdown(&b)
 	}
 	return []byte(b.String()), nil
 }
@@ -117,4 +119,19 @@ var markdownEscapes = strings.NewReplacer(
 // MarkdownText is text without what Markdown, HTML or a terminal would take for an instruction, in one line.
 func MarkdownText(text string) string {
 	return markdownEscapes.Replace(visible(strings.Join(strings.Fields(text), " ")))
+}
+
+// notApplicableMarkdown lists why requirements of profiles that were judged do not bind the candidate, as far as there is room.
+func (r *Report) notApplicableMarkdown(b *strings.Builder) {
+	for i, n := range r.WhyNotApplicable() {
+		line := fmt.Sprintf("- %s, %d not applicable: %s\n", MarkdownText(string(n.Profile)), len(n.IDs), MarkdownText(n.Why))
+		if i == 0 {
+			line = "\n" + line
+		}
+		if b.Len()+len(line) > largestMarkdown-1<<10 {
+			fmt.Fprintf(b, "- And more: see %s.\n", JSONFile)
+			return
+		}
+		b.WriteString(line)
+	}
 }

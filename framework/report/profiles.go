@@ -82,8 +82,13 @@ func (r *Report) writeProfiles(w io.Writer) {
 			unjudged = append(unjudged, fmt.Sprintf("%s %d", p.Profile, n.NotJudged))
 			continue
 		}
+		outside := r.NotApplicableOf(p.Profile)
 		if wrong := n.NonConformant + n.Blocked + n.Unknown + n.NotJudged; wrong == 0 && spec.IsOptional(string(p.Profile)) {
-			well = append(well, fmt.Sprintf("%s %d", p.Profile, n.Conformant))
+			text := fmt.Sprintf("%s %d", p.Profile, n.Conformant)
+			if outside > 0 {
+				text += fmt.Sprintf(" (%d not applicable)", outside)
+			}
+			well = append(well, text)
 			continue
 		}
 		verdict := string(p.Verdict)
@@ -94,7 +99,7 @@ func (r *Report) writeProfiles(w io.Writer) {
 		for _, c := range []struct {
 			count int
 			what  string
-		}{{n.NonConformant - n.KnownDeviations, "not met"}, {n.KnownDeviations, "known deviations"}, {n.Blocked, "blocked"}, {n.Unknown, "unknown"}, {n.NotJudged, "not judged"}} {
+		}{{n.NonConformant - n.KnownDeviations, "not met"}, {n.KnownDeviations, "known deviations"}, {n.Blocked, "blocked"}, {n.Unknown, "unknown"}, {n.NotJudged, "not judged"}, {outside, "not applicable"}} {
 			if c.count > 0 {
 				line += fmt.Sprintf(", %d %s", c.count, c.what)
 			}

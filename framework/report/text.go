@@ -82,6 +82,7 @@ func (r *Report) WriteSummary(w io.Writer, p Palette) {
 	row("checks", r.Summary.Checks)
 	r.writeProfiles(w)
 	r.writeNotJudged(w)
+	r.writeNotApplicable(w)
 	if t := r.TimeToConsistency; t != nil {
 		fmt.Fprintf(w, "time to consistency of %d changes: p50 %.2f s, p99 %.2f s, max %.2f s\n", t.Changes, t.P50, t.P99, t.Max)
 	}

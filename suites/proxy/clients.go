@@ -112,6 +112,7 @@ func settled(ctx context.Context, net *check.Network, pod candidate.Pod, clients
 // that something is not served says little beside a proxy that has not come to it yet.
 func caughtUp(ctx context.Context, net *check.Network, pod candidate.Pod, clients ...candidate.Client) []check.Case {
 	ginkgo.GinkgoHelper()
+	defer net.Aside()()
 	marker := net.ExposeApart(ctx, func() *corev1.Service { return exposed(net.Name("marker"), withoutSelector()) })
 	net.CreateSlice(ctx, net.Slice(marker, pod))
 	var cases []check.Case

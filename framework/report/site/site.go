@@ -264,6 +264,9 @@ func (s *maker) overview() *overview {
 					if c.Class == "good" && n.KnownDeviations > 0 {
 						c.Class, c.Verdict = "known", "known deviations"
 					}
+					if outside := e.Report.NotApplicableOf(p); outside > 0 {
+						c.Text, c.Verdict = fmt.Sprintf("%s (%d)", c.Text, outside), fmt.Sprintf("%s, %d not applicable", c.Verdict, outside)
+					}
 				}
 			}
 			row.Cells = append(row.Cells, c)
