@@ -26,6 +26,7 @@ func registerProxy(flags *pflag.FlagSet, o *dataplane.ProxyOptions) {
 	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
 	flags.StringVar(&o.Teardown, "node-teardown", "", "command to run on each node of the lab after its proxy was stopped, if the one before succeeded; placeholders as above")
 	flags.StringVar(&o.PodSetup, "pod-setup", "", "command to run on its node for each pod of the lab before its first use, as a CNI plugin is called. {pod-interface} is the node's end of the cable")
+	flags.StringVar(&o.PodInterfaces, "pod-interface-prefix", "", "what the names of pods' interfaces on the nodes of the lab begin with, for a program of --proxy-command that knows pods by it, such as lxc (default pod)")
 	flags.StringVar(&o.PodTeardown, "pod-teardown", "", "command to run on its node for each pod of the lab before the pod goes; placeholders as for --pod-setup")
 }
 
@@ -74,12 +75,17 @@ func validateProxy(o *dataplane.ProxyOptions) error {
 		return usage("--proxy-ready is for the program of --proxy-command: when kube-proxy is ready is known")
 	case o.UsesIPVS && o.Command == "":
 		return usage("--proxy-ipvs is for the program of --proxy-command: for kube-proxy, --proxy-mode ipvs says it")
+	case o.PodInterfaces != "" && o.Command == "":
+		return usage("--pod-interface-prefix is for the program of --proxy-command: kube-proxy knows pods by their addresses")
 	case o.Teardown != "" && o.Setup == "":
 		return usage("--node-teardown undoes what --node-setup has done: name both")
 	case o.PodSetup != "" && o.Command == "":
 		return usage("--pod-setup is for the program of --proxy-command: kube-proxy needs to know of no pod")
 	case o.PodTeardown != "" && o.PodSetup == "":
 		return usage("--pod-teardown undoes what --pod-setup has done: name both")
+	}
+	if err := o.CheckPodInterfaces(); err != nil {
+		return usage("--pod-interface-prefix: %w", err)
 	}
 	if err := candidate.CheckProxyMode(o.Mode); err != nil {
 		return usage("%w", err)

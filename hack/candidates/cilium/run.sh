@@ -105,4 +105,4 @@ bin/conformance "${judge[@]}" --tier lab --implementation "$claims" \
   --node-setup "node.sh setup {kubeconfig} {node}" --proxy-command "node.sh start {kubeconfig} {node}" \
   --node-teardown "node.sh remove {kubeconfig} {node}" \
   --pod-setup "node.sh plug {kubeconfig} {node} {pod-interface}" --pod-teardown "node.sh unplug {kubeconfig} {node} {pod-interface}" \
-  --proxy-ready "bash -c '$ready'" "$@" 9>&-
+  --pod-interface-prefix lxc --proxy-ready "bash -c '$ready'" "$@" 9>&-

@@ -61,6 +61,7 @@ func StartWorld(ctx context.Context, p Parts, c Cluster) (_ *World, err error) {
 	if w.fabric, err = network.NewFabric(); err != nil {
 		return nil, err
 	}
+	w.fabric.PodInterfaces = p.Proxy.PodInterfaces
 	if p.Proxy.Command != "" { // kube-proxy hangs nothing on cgroups
 		w.fabric.NodeCgroups = true
 	}

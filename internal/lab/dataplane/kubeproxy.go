@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"net/netip"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -39,6 +40,19 @@ type ProxyOptions struct {
 	// the pod's network stands and before anything is sent; PodTeardown runs before its network goes. {pod-interface}
 	// is the name of the node's end of the cable to the pod.
 	PodSetup, PodTeardown string
+	// PodInterfaces is what the names of such ends begin with, for a program that knows pods by them (podInterfaces). Empty is "pod".
+	PodInterfaces string
+}
+
+// podInterfaces are the prefixes that leave room for a number of three digits in the name of an interface, which has 15 characters at most.
+var podInterfaces = regexp.MustCompile(`^[a-z][a-z0-9_-]{0,11}$`)
+
+// CheckPodInterfaces says what is wrong with PodInterfaces.
+func (o ProxyOptions) CheckPodInterfaces() error {
+	if o.PodInterfaces != "" && (!podInterfaces.MatchString(o.PodInterfaces) || o.PodInterfaces == "eth") {
+		return fmt.Errorf("%q is no prefix for the interfaces of pods: it has 1 to 12 small letters, digits, - or _, begins with a letter, and is not eth, which the uplinks of nodes have", o.PodInterfaces)
+	}
+	return nil
 }
 
 // NeedsGuest reports whether such proxies cannot run on this machine's kernel.

@@ -25,6 +25,7 @@ func init() {
 		fakes.Check(isolation.Prepare(nil))
 		fabric, err := network.NewFabric()
 		fakes.Check(err)
+		fabric.PodInterfaces = "lxc"
 		on, err := fabric.AddNode()
 		fakes.Check(err)
 		log := &process.RunDir{Path: args[0]}
@@ -70,7 +71,7 @@ func runSaying(t *testing.T, cmd *exec.Cmd) string {
 func TestPodsArePluggedInAndOut(t *testing.T) {
 	const see = `ip -o link show dev {pod-interface} | wc -l >>FILE`
 	said, written := plug(t, "echo in {node} {pod-interface} >>FILE; "+see, "echo out {node} {pod-interface} >>FILE; "+see)
-	if want := "in node-1 pod2\n1\nout node-1 pod2\n1\n"; said != "<nil>\n" || written != want {
+	if want := "in node-1 lxc2\n1\nout node-1 lxc2\n1\n"; said != "<nil>\n" || written != want {
 		t.Errorf("%s%s; want %s", said, written, want)
 	}
 }

@@ -3,6 +3,7 @@
 package network
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -50,6 +51,8 @@ type Fabric struct {
 	stranger net.Listener // answers for addresses that nobody has; nil if nobody does
 	// NodeCgroups gives nodes that are made from now on a cgroup each, where this machine allows for it.
 	NodeCgroups bool
+	// PodInterfaces is what the names of the nodes' ends of the cables to pods begin with. Empty is "pod".
+	PodInterfaces string
 
 	mu       sync.Mutex
 	nodes    map[int]*Node
@@ -450,7 +453,9 @@ func (p *Pod) Narrow(mtu int) error {
 }
 
 // Interface is the name of the node's end of the cable to the pod.
-func (p *Pod) Interface() string { return fmt.Sprintf("pod%d", p.number) }
+func (p *Pod) Interface() string {
+	return fmt.Sprintf("%s%d", cmp.Or(p.node.fabric.PodInterfaces, "pod"), p.number)
+}
 
 // The last bytes of pods' addresses.
 const (
