@@ -25,8 +25,8 @@ func registerProxy(flags *pflag.FlagSet, o *dataplane.ProxyOptions) {
 	flags.BoolVar(&o.UsesIPVS, "proxy-ipvs", false, "the program of --proxy-command needs IPVS: on a kernel without it the lab boots itself in user-mode-linux, where everything takes many times as long")
 	flags.StringVar(&o.Setup, "node-setup", "", "command to run on each node of the lab before its proxy starts; placeholders as above")
 	flags.StringVar(&o.Teardown, "node-teardown", "", "command to run on each node of the lab after its proxy was stopped, if the one before succeeded; placeholders as above")
-	flags.StringVar(&o.PodSetup, "pod-setup", "", "command to run on its node for each pod of the lab before its first use, as a CNI plugin is called. {pod-interface} is the node's end of the cable")
-	flags.StringVar(&o.PodInterfaces, "pod-interface-prefix", "", "what the names of pods' interfaces on the nodes of the lab begin with, for a program of --proxy-command that knows pods by it, such as lxc (default pod)")
+	flags.StringVar(&o.PodSetup, "pod-setup", "", "command to run on its node for each pod of the lab before its first use, as a CNI plugin is called. {pod-interface}, {pod-namespace} and {pod-name} are filled in")
+	flags.StringVar(&o.PodInterfaces, "pod-interface-prefix", "", "what names of pods' interfaces on nodes of the lab begin with. A program of --proxy-command may know pods by that (default pod)")
 	flags.StringVar(&o.PodTeardown, "pod-teardown", "", "command to run on its node for each pod of the lab before the pod goes; placeholders as for --pod-setup")
 }
 

@@ -38,7 +38,8 @@ type ProxyOptions struct {
 	Setup, Teardown string
 	// PodSetup, if set, is run in the network namespace of a node for each pod, as a CNI plugin is called. It runs once
 	// the pod's network stands and before anything is sent; PodTeardown runs before its network goes. {pod-interface}
-	// is the name of the node's end of the cable to the pod.
+	// is the name of the node's end of the cable to the pod, {pod-namespace} and {pod-name} are those of the Pod object,
+	// which comes after that.
 	PodSetup, PodTeardown string
 	// PodInterfaces is what the names of such ends begin with, for a program that knows pods by them (podInterfaces). Empty is "pod".
 	PodInterfaces string

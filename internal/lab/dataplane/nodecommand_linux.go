@@ -91,28 +91,33 @@ func (n *Node) waitReady(ctx context.Context) error {
 }
 
 // setUpPod tells the proxy of a new pod, and reports whether it did. A node without a proxy has nobody to tell.
-func (n *Node) setUpPod(p *network.Pod) (bool, error) {
+func (n *Node) setUpPod(p *pod) (bool, error) {
 	command := n.world.parts.Proxy.PodSetup
 	if command == "" || !n.proxyState().Running {
 		return false, nil
 	}
 	ctx, cancel := context.WithTimeoutCause(context.Background(), controlplane.StartTimeout, fmt.Errorf("no end after %s", controlplane.StartTimeout))
 	defer cancel()
-	if err := n.command(ctx, process.Fill(command, "{pod-interface}", p.Interface())); err != nil {
+	if err := n.command(ctx, p.fill(command)); err != nil {
 		return false, fmt.Errorf("pod-setup command on %s: %w; its log ends with: %s", n.Name, errors.Join(err, context.Cause(ctx)), process.LogTail(n.File(".log"), 3))
 	}
 	return true, nil
 }
 
 // tearDownPod undoes setUpPod. What goes wrong goes with the pod: it is in the log.
-func (n *Node) tearDownPod(p *network.Pod) {
+func (n *Node) tearDownPod(p *pod) {
 	command := n.world.parts.Proxy.PodTeardown
 	if command == "" || !n.proxyState().Running {
 		return
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), tearDownTimeout)
 	defer cancel()
-	if err := n.command(ctx, process.Fill(command, "{pod-interface}", p.Interface())); err != nil {
+	if err := n.command(ctx, p.fill(command)); err != nil {
 		fmt.Fprintf(os.Stderr, "pod-teardown command on %s: %v; its log ends with: %s\n", n.Name, err, process.LogTail(n.File(".log"), 3))
 	}
+}
+
+// fill puts what a CNI plugin is told of a pod in the place of its placeholders.
+func (p *pod) fill(command string) string {
+	return process.Fill(command, "{pod-interface}", p.network.Interface(), "{pod-namespace}", p.Namespace, "{pod-name}", p.Name)
 }

@@ -120,7 +120,7 @@ func (n *Node) startPod(as candidate.Pod) (_ *pod, err error) {
 				return nil, err
 			}
 		}
-		if p.plugged, err = n.setUpPod(p.network); err != nil {
+		if p.plugged, err = n.setUpPod(p); err != nil {
 			return nil, err
 		}
 	}
@@ -273,7 +273,7 @@ func (p *pod) stop() {
 	if p.network != nil {
 		if p.plugged {
 			p.plugged = false
-			p.node.tearDownPod(p.network)
+			p.node.tearDownPod(p)
 		}
 		p.network.Remove()
 	}

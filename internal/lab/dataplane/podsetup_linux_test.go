@@ -31,7 +31,7 @@ func init() {
 		log := &process.RunDir{Path: args[0]}
 		w := &World{Path: process.SystemPath, parts: Parts{Dir: log, Proxy: ProxyOptions{PodSetup: args[1], PodTeardown: args[2]}}}
 		n := &Node{world: w, Name: "node-1", network: on, proxy: &process.Process{Done: make(chan struct{})}}
-		p, err := n.startPod(candidate.Pod{PodName: candidate.PodName{Name: "p"}, Ports: []candidate.PodPort{{Number: 8080, Protocol: corev1.ProtocolTCP}}})
+		p, err := n.startPod(candidate.Pod{PodName: candidate.PodName{Namespace: "of", Name: "p"}, Ports: []candidate.PodPort{{Number: 8080, Protocol: corev1.ProtocolTCP}}})
 		if err == nil {
 			p.stop()
 		}
@@ -70,8 +70,8 @@ func runSaying(t *testing.T, cmd *exec.Cmd) string {
 // The interface is there on the node when either command runs: a CNI plugin looks at it.
 func TestPodsArePluggedInAndOut(t *testing.T) {
 	const see = `ip -o link show dev {pod-interface} | wc -l >>FILE`
-	said, written := plug(t, "echo in {node} {pod-interface} >>FILE; "+see, "echo out {node} {pod-interface} >>FILE; "+see)
-	if want := "in node-1 lxc2\n1\nout node-1 lxc2\n1\n"; said != "<nil>\n" || written != want {
+	said, written := plug(t, "echo in {node} {pod-interface} {pod-namespace}/{pod-name} >>FILE; "+see, "echo out {node} {pod-interface} >>FILE; "+see)
+	if want := "in node-1 lxc2 of/p\n1\nout node-1 lxc2\n1\n"; said != "<nil>\n" || written != want {
 		t.Errorf("%s%s; want %s", said, written, want)
 	}
 }
