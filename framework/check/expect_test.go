@@ -479,6 +479,15 @@ var _ = ginkgo.Describe("a demand on traffic", func() {
 		script.shots = func(candidate.Probe, int) candidate.Outcome { return met(candidate.Dropped) }
 		net.Expect(ctx, "nothing", Case{From: Outside("node-1"), To: vip, Want: AnsweredBy(podNamed("a"))})
 	}, judged{verdict: Unknown, reason: "positive control: the client in the outside by node-1 does not reach pod control-"})
+	it("is decided for a client outside that reaches a pod on its gateway, from which the other one is reached", func(ctx context.Context, net *Network) {
+		script.shots = func(p candidate.Probe, _ int) candidate.Outcome {
+			if p.To == vip || p.From.Gateway != "" && script.pods[p.To.Addr()].Node != p.From.Gateway {
+				return met(candidate.Dropped)
+			}
+			return script.honest(p)
+		}
+		net.Expect(ctx, "nothing", Case{From: Outside("node-1"), To: vip, Want: AnsweredBy(podNamed("a"))})
+	}, judged{verdict: NonConformant, message: []string{"dropped"}})
 	external := netip.MustParseAddrPort("198.19.0.1:80")
 	for _, witnesses := range []bool{false, true} {
 		want := judged{verdict: NonConformant, message: []string{"dropped"}}

@@ -387,9 +387,8 @@ func (c *connection) askDatagram(probe *candidate.Probe, o *candidate.Outcome) e
 	}
 	c.socket.timeout = probe.Timeout / time.Duration(1+max(0, probe.Repeats))
 	for sent, told := 0, 0; ; sent++ {
-		// A filter on the way out makes EPERM, whether it drops the datagram or answers with an ICMP error, which then comes: wait for it.
 		err := c.socket.send(message, probe.Reversed)
-		if err == nil || errors.Is(err, networkError{unix.EPERM}) {
+		if err == nil || filtered(err) {
 			err = c.awaitDatagram(probe, request, o)
 		}
 		switch {
@@ -400,6 +399,13 @@ func (c *connection) askDatagram(probe *candidate.Probe, o *candidate.Outcome) e
 			return err
 		}
 	}
+}
+
+// filtered reports whether a filter on the way out has taken a datagram: one of netfilter (EPERM), or a program at the egress of an interface (ENOBUFS, which
+// net_xmit_errno of Linux makes of it for a socket that asks for errors). A full queue says the same. The datagram is lost, or is answered by an ICMP error, which
+// then comes.
+func filtered(err error) bool {
+	return errors.Is(err, networkError{unix.EPERM}) || errors.Is(err, networkError{unix.ENOBUFS})
 }
 
 // triesForSize is how often a datagram is sent again because it was too big for a link: each link on the way may say so.

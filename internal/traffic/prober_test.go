@@ -194,6 +194,15 @@ func TestAbortedDatagramSocket(t *testing.T) {
 	}
 }
 
+// TestADatagramThatAFilterTakesIsLost: it is not the prober that is broken then.
+func TestADatagramThatAFilterTakesIsLost(t *testing.T) {
+	for errno, is := range map[unix.Errno]bool{unix.EPERM: true, unix.ENOBUFS: true, unix.ENOMEM: false, unix.EHOSTUNREACH: false} {
+		if filtered(fmt.Errorf("sendmsg: %w", networkError{errno})) != is {
+			t.Errorf("%v: a filter took it: %v", errno, !is)
+		}
+	}
+}
+
 func TestDroppedDatagram(t *testing.T) {
 	_, address := datagrams(t)
 	want(t, send(t, newProber(t), candidate.Probe{To: address, Protocol: udp, Count: 2, Timeout: brief}), candidate.Dropped)

@@ -15,6 +15,7 @@
 //   - Dropped is silence for the timeout, be it in answer to the first packet or on an established connection. Progress (a connection is
 //     established, a part of an answer has come) begins it anew. The socket is looked at once more after the timeout, so that a prober
 //     that did not run in the meantime does not take its own sleep for silence.
+//     A datagram that a filter of the sender's machine takes is silence, too.
 //   - Reset is the end of an established connection, also an orderly one, before the answer was complete.
 //   - Broken is everything else: what the prober's machine lacks, a source port that is taken, a cancelled context, an answer
 //     without end.
