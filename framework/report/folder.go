@@ -55,14 +55,17 @@ func OpenFolder(dir string) (*Folder, error) {
 	return &Folder{dir: dir, partial: partial, lock: lock}, nil
 }
 
-// setAside moves the reports of the run before away, so that nobody takes them for those of a run that is killed.
+// setAside moves the reports and logs of the run before away, so that nobody takes them for those of this run, or of one that is killed.
 func setAside(dir string) error {
-	for _, name := range []string{JUnitFile, YAMLFile, MarkdownFile, HTMLFile, JSONFile} {
+	for _, name := range []string{JUnitFile, YAMLFile, MarkdownFile, HTMLFile, JSONFile, LogsFolder} {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
 		previous := filepath.Join(dir, PreviousFolder)
 		if err := os.MkdirAll(previous, 0o755); err != nil {
+			return err
+		}
+		if err := os.RemoveAll(filepath.Join(previous, name)); err != nil { // a folder does not replace another one
 			return err
 		}
 		if err := os.Rename(filepath.Join(dir, name), filepath.Join(previous, name)); err != nil {

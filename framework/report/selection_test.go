@@ -2,6 +2,10 @@ package report
 
 import (
 	"bytes"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -90,11 +94,22 @@ func TestTheReportsOfTheRunBeforeAreMovedAway(t *testing.T) {
 	if _, err := first.Finish(Build(Run{Seed: 1}, nil)); err != nil {
 		t.Fatal(err)
 	}
+	for _, of := range []string{dir, filepath.Join(dir, PreviousFolder)} { // that of the run before that one is replaced
+		if err := errors.Join(os.MkdirAll(filepath.Join(of, LogsFolder), 0o755), os.WriteFile(filepath.Join(of, LogsFolder, filepath.Base(of)+".log"), nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
+	}
 	second, err := OpenFolder(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer second.partial.Close()
+	if _, err := os.Stat(filepath.Join(dir, LogsFolder)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("logs of the run before stand where those of this run will be: %v", err)
+	}
+	if logs, err := os.ReadDir(filepath.Join(dir, PreviousFolder, LogsFolder)); err != nil || len(logs) != 1 || logs[0].Name() != filepath.Base(dir)+".log" {
+		t.Errorf("logs of the run before: %v, %v", logs, err)
+	}
 	if _, err := Open(dir); err == nil {
 		t.Error("the report of the run before stands where that of this run will be")
 	}
