@@ -88,6 +88,8 @@ type Resolution struct {
 	Said Said `json:"said"`
 	// Records are those of the answer section that are of a known type.
 	Records []Record `json:"records,omitempty"`
+	// TTL is for how many seconds a cache may keep what was said (RFC 1035 section 3.2.1; RFC 2308 section 5 where there is nothing). It is 0 where nothing says so.
+	TTL int `json:"ttl,omitempty"`
 	// Reason says why it Failed.
 	Reason string `json:"reason,omitempty"`
 }

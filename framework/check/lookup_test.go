@@ -145,6 +145,27 @@ var _ = ginkgo.Describe("records", func() {
 			t.Errorf("convergence %+v", f.Convergence)
 		}
 	}})
+	// stale is what a cache has kept, which asks again when its time is over, and finds what is there then; ttl is what it says at a time.
+	stale := func(until time.Duration, ttl func(spent time.Duration) int) func(candidate.Question) candidate.Resolution {
+		return func(q candidate.Question) candidate.Resolution {
+			if script.spent >= until {
+				return found(q.Name, "10.96.0.7")
+			}
+			said := found(q.Name, "10.96.0.8")
+			said.TTL = ttl(script.spent)
+			return said
+		}
+	}
+	ages := func(spent time.Duration) int { return 30 - int(spent/time.Second)%30 }
+	it("that a cache has kept are waited for until their time is over", expecting(stale(45*time.Second, ages), askApp),
+		judged{verdict: Conformant, look: func(t *testing.T, f finding) {
+			if len(f.Evidence) != 1 || f.Evidence[0].Name != "cache" || len(f.Convergence) != 1 || f.Convergence[0].Seconds < 44 {
+				t.Errorf("evidence %+v, convergence %+v", f.Evidence, f.Convergence)
+			}
+		}})
+	it("that a cache keeps for longer are a violation", expecting(stale(time.Hour, ages), askApp), judged{verdict: NonConformant, message: []string{"not met within 1m0s\n", "10.96.0.8"}})
+	it("that a server makes each time with the same TTL are a violation at once", expecting(stale(45*time.Second, func(time.Duration) int { return 30 }), askApp),
+		judged{verdict: NonConformant, message: []string{"not met within 30s\n", "10.96.0.8"}})
 	it("that are others are a violation", expecting(func(q candidate.Question) candidate.Resolution { return found(q.Name, "10.96.0.8") }, askApp),
 		judged{verdict: NonConformant, message: []string{
 			"after this: the Service is created\nnot met within 30s\n", "✗  app.ns.svc  A", "10.96.0.7", "10.96.0.8",

@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"net"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
@@ -106,13 +107,13 @@ func readResolution(packet []byte, domain string) candidate.Resolution {
 	}
 	switch {
 	case m.RCode == dnsmessage.RCodeNameError:
-		return candidate.Resolution{Said: candidate.NoName}
+		return candidate.Resolution{Said: candidate.NoName, TTL: ttlOf(&m)}
 	case m.RCode != dnsmessage.RCodeSuccess:
 		return failed("%s", strings.TrimPrefix(m.RCode.String(), "RCode"))
 	case m.Truncated:
 		return failed("truncated beyond %d bytes", maxAnswer)
 	}
-	said := candidate.Resolution{Said: candidate.NoRecords}
+	said := candidate.Resolution{Said: candidate.NoRecords, TTL: ttlOf(&m)}
 	for _, a := range m.Answers {
 		r := candidate.Record{Name: below(domain, a.Header.Name)}
 		switch body := a.Body.(type) {
@@ -134,6 +135,23 @@ func readResolution(packet []byte, domain string) candidate.Resolution {
 		said.Said, said.Records = candidate.Found, append(said.Records, r)
 	}
 	return said
+}
+
+// ttlOf is for how many seconds a cache may keep the message: the least of its records, or what the SOA record says where there are none.
+func ttlOf(m *dnsmessage.Message) int {
+	var all []uint32
+	for _, a := range m.Answers {
+		all = append(all, a.Header.TTL)
+	}
+	for _, a := range m.Authorities {
+		if soa, is := a.Body.(*dnsmessage.SOAResource); is && len(m.Answers) == 0 {
+			all = append(all, min(a.Header.TTL, soa.MinTTL))
+		}
+	}
+	if len(all) == 0 {
+		return 0
+	}
+	return int(slices.Min(all))
 }
 
 // below is a full name as questions and records have it.

@@ -83,6 +83,20 @@ func TestAskReadsAnswers(t *testing.T) {
 			{Name: "www.example.com.", Type: candidate.CNAME, Target: "cluster.local.example.com."},
 		}}},
 		"no records": {func(q dnsmessage.Message) [][]byte { return [][]byte{reply(q, nil)} }, candidate.Resolution{Said: candidate.NoRecords}},
+		"the shortest time": {func(q dnsmessage.Message) [][]byte {
+			one, two := resourceOf(app, &dnsmessage.AResource{A: [4]byte{10, 96, 0, 1}}), resourceOf(app, &dnsmessage.AResource{A: [4]byte{10, 96, 0, 2}})
+			one.Header.TTL, two.Header.TTL = 30, 5
+			return [][]byte{reply(q, nil, one, two)}
+		}, candidate.Resolution{Said: candidate.Found, TTL: 5, Records: []candidate.Record{
+			{Name: "app.ns.svc", Type: candidate.A, Address: netip.MustParseAddr("10.96.0.1")}, {Name: "app.ns.svc", Type: candidate.A, Address: netip.MustParseAddr("10.96.0.2")},
+		}}},
+		"the time of nothing": {func(q dnsmessage.Message) [][]byte {
+			return [][]byte{reply(q, func(m *dnsmessage.Message) {
+				soa := resourceOf("cluster.local.", &dnsmessage.SOAResource{NS: dnsmessage.MustNewName("ns.dns.cluster.local."), MBox: dnsmessage.MustNewName("h.cluster.local."), MinTTL: 5})
+				soa.Header.TTL = 30
+				m.RCode, m.Authorities = dnsmessage.RCodeNameError, []dnsmessage.Resource{soa}
+			})}
+		}, candidate.Resolution{Said: candidate.NoName, TTL: 5}},
 		"no such name": {
 			func(q dnsmessage.Message) [][]byte { return [][]byte{reply(q, withCode(dnsmessage.RCodeNameError))} },
 			candidate.Resolution{Said: candidate.NoName},

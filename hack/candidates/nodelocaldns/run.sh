@@ -22,6 +22,6 @@ programs=conformance-report/nodelocaldns-programs # the report repeats the comma
 ln -sfn "$home/bin" "$programs"
 export NODELOCALDNS_HOME=$home
 if [ -n "${BUNDLE-}" ]; then # hack/publish.sh
-  exec bin/conformance certify --out "$BUNDLE" --tier lab --implementation hack/candidates/nodelocaldns/implementation.yaml --kubernetes-bin-dir "$programs" --max-wait 60s "$@"
+  exec bin/conformance certify --out "$BUNDLE" --tier lab --implementation hack/candidates/nodelocaldns/implementation.yaml --kubernetes-bin-dir "$programs" "$@"
 fi
-exec bin/conformance run --tier lab --suite proxy --focus 'proxy-dns*' --kubernetes-bin-dir "$programs" --max-wait 60s --report-dir "${REPORT_DIR:-conformance-report}/nodelocaldns" "$@"
+exec bin/conformance run --tier lab --suite proxy --focus 'proxy-dns*' --kubernetes-bin-dir "$programs" --report-dir "${REPORT_DIR:-conformance-report}/nodelocaldns" "$@"
