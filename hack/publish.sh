@@ -57,6 +57,9 @@ cilium/*/ebpf*)
   forwarding=${mode#ebpf} # empty, or a dash and its name
   CILIUM_VERSION=$version hack/candidates/cilium/run.sh ${forwarding:+"${forwarding#-}"} "$@" || code=$?
   ;;
+calico/*/ebpf)
+  CALICO_VERSION=$version hack/candidates/calico/run.sh "$@" || code=$?
+  ;;
 coredns/*/*)
   if [ $# -gt 0 ]; then
     echo "publish: an entry of coredns takes no arguments: each of run.sh is a version" >&2

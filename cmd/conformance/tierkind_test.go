@@ -33,6 +33,7 @@ func TestWrongUsageOfTierKindIsFoundBeforeAnythingIsMade(t *testing.T) {
 		{"run --tier kind --proxy-mode userspace", "unknown proxy mode"},
 		{"run --tier kind --proxy-command x", "--proxy-command is for --tier lab"},
 		{"run --tier kind --pod-setup x", "--pod-setup and --pod-teardown are for --tier lab"},
+		{"run --tier kind --pod-interface-prefix lxc", "--pod-interface-prefix is for --tier lab"},
 		{"run --tier lab --pod-setup x", "kube-proxy needs to know of no pod"},
 		{"run --tier lab --pod-interface-prefix lxc", "kube-proxy knows pods by their addresses"},
 		{"run --tier lab --proxy-command x --pod-interface-prefix much-too-long", `"much-too-long" is no prefix for the interfaces of pods`},

@@ -73,6 +73,8 @@ func (t *labTier) refuse() error {
 		return usage("--node-setup and --node-teardown are for --tier lab")
 	case t.proxy.PodSetup != "" || t.proxy.PodTeardown != "":
 		return usage("--pod-setup and --pod-teardown are for --tier lab")
+	case t.proxy.PodInterfaces != "":
+		return usage("--pod-interface-prefix is for --tier lab")
 	case t.servers.EtcdCommand != "" || t.servers.APIServerCommand != "" || len(t.servers.APIServerFlags) > 0:
 		return usage("--etcd-command, --kube-apiserver-command and --kube-apiserver-flag are for --tier lab")
 	}

@@ -158,7 +158,7 @@ func (n *Network) ExpectRecordsWithin(ctx context.Context, what string, bound ti
 	var passed, first time.Duration // on the candidate's clock
 	watch, pause, held := startStopwatch(), n.Patiently(pollInterval), 0
 	defer watch.stop()
-	kept := cached{lookups: lookups, ttl: make([]int, len(lookups))}
+	kept := cached{lookups: lookups, last: make([]candidate.Resolution, len(lookups))}
 	for {
 		said := n.resolve(ctx, lookups)
 		kept.look(said)
@@ -178,7 +178,7 @@ func (n *Network) ExpectRecordsWithin(ctx context.Context, what string, bound ti
 			}
 		}
 		if !met && passed >= within && held <= flaps {
-			if more := kept.expire(); more > 0 {
+			if more := bounded(within+n.Patiently(kept.expire())) - within; more > 0 {
 				Record("cache", "a cache answers: what it said may be kept for %.0f s more", more.Seconds())
 				within += more
 				continue
@@ -197,12 +197,12 @@ func (n *Network) ExpectRecordsWithin(ctx context.Context, what string, bound ti
 	}
 }
 
-// cached finds out whether a cache answers, such as NodeLocal DNSCache: what it says may be kept for less and less time. A server that makes its answers says the same each time.
-// What a cache has may be as old as the TTL says, which is no fault of the DNS.
+// cached finds out whether a cache answers, such as NodeLocal DNSCache: it says the same again, with less time to keep it. A server that makes its answers gives each
+// the whole time. What a cache has may be as old as the TTL says, which is no fault of the DNS.
 type cached struct {
 	lookups []Lookup
-	ttl     []int // the longest that was said, for answers that are not as demanded
-	counts  bool
+	last    []candidate.Resolution // that was not as demanded
+	longest int                    // the TTL of what a cache said, in seconds
 	used    bool
 }
 
@@ -212,21 +212,24 @@ func (c *cached) look(said []candidate.Resolution) {
 		if l.Want.Met(l.Question, said[i]) {
 			continue
 		}
-		c.counts = c.counts || said[i].TTL < c.ttl[i] && said[i].TTL > 0
-		c.ttl[i] = max(c.ttl[i], said[i].TTL)
+		before := c.last[i]
+		if said[i].TTL > 0 && said[i].TTL < before.TTL && said[i].Said == before.Said && slices.Equal(said[i].Records, before.Records) {
+			c.longest = max(c.longest, before.TTL)
+		}
+		c.last[i] = said[i]
 	}
 }
 
-// longestKept bounds the time for which a cache is waited for.
-const longestKept = 2 * time.Minute
+// longestKept bounds the time for which a cache is waited for: kubeadm has CoreDNS say 30 seconds.
+const longestKept = 30 * time.Second
 
 // expire is the time after which what a cache has kept is gone. It is 0 where none answers, and when it was waited for.
 func (c *cached) expire() time.Duration {
-	if !c.counts || c.used {
+	if c.used {
 		return 0
 	}
 	c.used = true
-	return min(longestKept, time.Duration(slices.Max(c.ttl))*time.Second)
+	return min(longestKept, time.Duration(c.longest)*time.Second)
 }
 
 // resolve asks all questions at a time.

@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"net/netip"
+	"strconv"
 	"testing"
 	"time"
 
@@ -166,6 +167,11 @@ var _ = ginkgo.Describe("records", func() {
 	it("that a cache keeps for longer are a violation", expecting(stale(time.Hour, ages), askApp), judged{verdict: NonConformant, message: []string{"not met within 1m0s\n", "10.96.0.8"}})
 	it("that a server makes each time with the same TTL are a violation at once", expecting(stale(45*time.Second, func(time.Duration) int { return 30 }), askApp),
 		judged{verdict: NonConformant, message: []string{"not met within 30s\n", "10.96.0.8"}})
+	it("that differ with ever shorter TTLs are of no cache", expecting(func(q candidate.Question) candidate.Resolution {
+		said := found(q.Name, "10.96.0."+strconv.Itoa(10+script.looks))
+		said.TTL = max(1, 100-script.looks)
+		return said
+	}, askApp), judged{verdict: NonConformant, message: []string{"not met within 30s\n"}})
 	it("that are others are a violation", expecting(func(q candidate.Question) candidate.Resolution { return found(q.Name, "10.96.0.8") }, askApp),
 		judged{verdict: NonConformant, message: []string{
 			"after this: the Service is created\nnot met within 30s\n", "✗  app.ns.svc  A", "10.96.0.7", "10.96.0.8",

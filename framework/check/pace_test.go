@@ -72,16 +72,4 @@ var _ = ginkgo.Describe("the pace of nodes", func() {
 		served(net, "node-2", func(string) bool { exposed = true; return true }, func() bool { return exposed })
 		net.ExpectWithin(ctx, "the Service is created", pacedBound, cases("node-0", "node-2")...)
 	}, judged{verdict: Conformant, look: hasPace})
-
-	// A pod that the check starts on a node of its own has a name without that of the node.
-	const own = "own"
-	it("gives a demand on a node of the check's own more time where a plain Service took as long", func(ctx context.Context, net *Network) {
-		exposed := false
-		served(net, own, func(string) bool { exposed = true; return true }, func() bool { return exposed })
-		net.ExpectWithin(ctx, "the Service is created", pacedBound, cases("node-0", own)...)
-	}, judged{verdict: Conformant, look: hasPace})
-	it("leaves a demand unmet on a node of the check's own that follows nothing else either, for the check may have done that", func(ctx context.Context, net *Network) {
-		served(net, own, func(sender string) bool { return !strings.HasPrefix(sender, "client") }, never)
-		net.ExpectWithin(ctx, "the Service is created", pacedBound, cases("node-0", own)...)
-	}, judged{verdict: NonConformant, message: []string{own}})
 })

@@ -57,16 +57,16 @@ func OpenFolder(dir string) (*Folder, error) {
 
 // setAside moves the reports and logs of the run before away, so that nobody takes them for those of this run, or of one that is killed.
 func setAside(dir string) error {
+	previous, cleared := filepath.Join(dir, PreviousFolder), false
 	for _, name := range []string{JUnitFile, YAMLFile, MarkdownFile, HTMLFile, JSONFile, LogsFolder} {
 		if _, err := os.Stat(filepath.Join(dir, name)); errors.Is(err, fs.ErrNotExist) {
 			continue
 		}
-		previous := filepath.Join(dir, PreviousFolder)
-		if err := os.MkdirAll(previous, 0o755); err != nil {
-			return err
-		}
-		if err := os.RemoveAll(filepath.Join(previous, name)); err != nil { // a folder does not replace another one
-			return err
+		if !cleared { // a folder does not replace another one, and logs of a run of before that one would stay
+			if err := errors.Join(os.MkdirAll(previous, 0o755), os.RemoveAll(filepath.Join(previous, LogsFolder))); err != nil {
+				return err
+			}
+			cleared = true
 		}
 		if err := os.Rename(filepath.Join(dir, name), filepath.Join(previous, name)); err != nil {
 			return err

@@ -126,7 +126,7 @@ func (r *Report) notApplicableMarkdown(b *strings.Builder) {
 	for i, n := range r.WhyNotApplicable() {
 		line := fmt.Sprintf("- %s, %d not applicable: %s\n", MarkdownText(string(n.Profile)), len(n.IDs), MarkdownText(n.Why))
 		if i == 0 {
-			line = "\n" + line
+			b.WriteString("\n")
 		}
 		if b.Len()+len(line) > largestMarkdown-1<<10 {
 			fmt.Fprintf(b, "- And more: see %s.\n", JSONFile)

@@ -17,7 +17,11 @@ type NotApplying struct {
 }
 
 // NotApplicableOf is how many requirements of a profile do not bind the candidate. The verdict on the profile says nothing about these.
+// A report of before it was told apart from what was not judged has none.
 func (r *Report) NotApplicableOf(profile spec.Profile) (n int) {
+	if r.SchemaVersion < tellsNotJudged {
+		return 0
+	}
 	for _, v := range r.Requirements {
 		if v.Profile == profile && v.Verdict == check.NotApplicable {
 			n++
@@ -26,10 +30,13 @@ func (r *Report) NotApplicableOf(profile spec.Profile) (n int) {
 	return n
 }
 
-// WhyNotApplicable are the reasons why requirements do not bind the candidate, of profiles in which others do: a profile that is claimed may be conformant by few
-// of its requirements. They are in the order of the profiles, the reason of most requirements first.
+// WhyNotApplicable are the reasons why requirements do not bind the candidate, of profiles of which others were judged. A profile may be conformant by few of its
+// requirements. They are in the order of the profiles, the reason of most requirements first. A report of before it was told apart has none.
 func (r *Report) WhyNotApplicable() (all []NotApplying) {
 	for _, p := range r.Profiles {
+		if p.Verdict == check.NotJudged || r.SchemaVersion < tellsNotJudged {
+			continue
+		}
 		var of []NotApplying
 		for _, v := range r.Requirements {
 			if v.Profile != p.Profile || v.Verdict != check.NotApplicable {

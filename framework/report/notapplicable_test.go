@@ -52,4 +52,8 @@ func TestAProfileThatIsConformantByOneRequirementSaysHowManyDoNotApply(t *testin
 	if problems := r.Problems(); len(problems) > 0 {
 		t.Errorf("the report contradicts itself: %v", problems)
 	}
+	r.SchemaVersion = 1 // what was not judged was "not applicable", too
+	if n, all := r.NotApplicableOf(spec.FeatureServiceDNS), r.WhyNotApplicable(); n != 0 || len(all) > 0 {
+		t.Errorf("a report of before tells %d, %+v", n, all)
+	}
 }

@@ -116,4 +116,16 @@ func TestTheReportsOfTheRunBeforeAreMovedAway(t *testing.T) {
 	if before, err := Open(dir + "/" + PreviousFolder); err != nil || before.Seed != 1 {
 		t.Errorf("the report of the run before: %+v, %v", before, err)
 	}
+	// This run has no logs, so the next one finds none of the run before it.
+	if _, err := second.Finish(Build(Run{Seed: 2}, nil)); err != nil {
+		t.Fatal(err)
+	}
+	third, err := OpenFolder(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer third.partial.Close()
+	if _, err := os.Stat(filepath.Join(dir, PreviousFolder, LogsFolder)); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("logs of the run before that one: %v", err)
+	}
 }

@@ -388,7 +388,7 @@ func (c *connection) askDatagram(probe *candidate.Probe, o *candidate.Outcome) e
 	c.socket.timeout = probe.Timeout / time.Duration(1+max(0, probe.Repeats))
 	for sent, told := 0, 0; ; sent++ {
 		err := c.socket.send(message, probe.Reversed)
-		if err == nil || filtered(err) {
+		if err == nil || filtered(err, probe.Payload) {
 			err = c.awaitDatagram(probe, request, o)
 		}
 		switch {
@@ -401,11 +401,11 @@ func (c *connection) askDatagram(probe *candidate.Probe, o *candidate.Outcome) e
 	}
 }
 
-// filtered reports whether a filter on the way out has taken a datagram: one of netfilter (EPERM), or a program at the egress of an interface (ENOBUFS, which
-// net_xmit_errno of Linux makes of it for a socket that asks for errors). A full queue says the same. The datagram is lost, or is answered by an ICMP error, which
-// then comes.
-func filtered(err error) bool {
-	return errors.Is(err, networkError{unix.EPERM}) || errors.Is(err, networkError{unix.ENOBUFS})
+// filtered reports whether a filter on the way out has taken a datagram with that much content. One of netfilter makes EPERM. A program at the egress of an interface
+// makes ENOBUFS (net_xmit_errno of Linux), as a full queue does. The datagram is lost, or an ICMP error answers it, which then comes. A large datagram may also lack
+// room in the buffer of its sender.
+func filtered(err error, payload int) bool {
+	return errors.Is(err, networkError{unix.EPERM}) || payload == 0 && errors.Is(err, networkError{unix.ENOBUFS})
 }
 
 // triesForSize is how often a datagram is sent again because it was too big for a link: each link on the way may say so.

@@ -70,14 +70,14 @@ start)
   mount --bind "$4" /run/calico/cgroup
   export KUBECONFIG=$kubeconfig CALICO_CGROUP_PATH=/run/calico/cgroup DATASTORE_TYPE=kubernetes NODENAME=$node
   export FELIX_DATASTORETYPE=kubernetes FELIX_FELIXHOSTNAME=$node FELIX_BPFENABLED=true FELIX_BPFDATAIFACEPATTERN='^eth0$' FELIX_BPFKUBEPROXYIPTABLESCLEANUPENABLED=false
-  export FELIX_BPFEXTERNALSERVICEMODE=$CALICO_MODE FELIX_IPV6SUPPORT=true FELIX_ROUTESOURCE=WorkloadIPs FELIX_DEFAULTENDPOINTTOHOSTACTION=ACCEPT
+  export FELIX_IPV6SUPPORT=true FELIX_ROUTESOURCE=WorkloadIPs FELIX_DEFAULTENDPOINTTOHOSTACTION=ACCEPT
   export FELIX_USAGEREPORTINGENABLED=false FELIX_REPORTINGINTERVALSECS=0 FELIX_LOGSEVERITYSCREEN="${CALICO_LOG:-Warning}" FELIX_LOGFILEPATH=none FELIX_LOGSEVERITYFILE=none FELIX_LOGSEVERITYSYS=none
   export FELIX_HEALTHENABLED=true FELIX_IPTABLESBACKEND=NFT
   # Nodes of the lab share a machine, and tables of the default sizes are walked through again and again.
   export FELIX_BPFMAPSIZECONNTRACK=32768 FELIX_BPFMAPSIZENATBACKEND=32768 FELIX_BPFMAPSIZENATFRONTEND=32768 FELIX_BPFMAPSIZENATAFFINITY=32768 FELIX_BPFMAPSIZEROUTE=16384
   export FELIX_BPFMAPSIZEIPSETS=16384 FELIX_BPFMAPSIZECONNTRACKCLEANUPQUEUE=16384
   # The client outside of the lab has a node as its gateway, which forwards replies to it. By default the node would give them to the peer of the interface that the
-  # request came by, as if that were one of a pod, and they would be lost (felix/bpf-gpl/fib_co_re.h 33-55).
+  # request came by, as if that were one of a pod. They would be lost (felix/bpf-gpl/fib_co_re.h 33-55).
   export FELIX_BPFREDIRECTTOPEER=Disabled
   while :; do # it ends with 129 where its configuration has changed, and its image starts it again
     code=0

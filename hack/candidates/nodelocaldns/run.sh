@@ -3,8 +3,8 @@
 #
 # NODELOCALDNS_HOME is a folder with the program node-cache, as the Makefile of kubernetes/dns builds it.
 set -euo pipefail
+home=$(realpath -m "${NODELOCALDNS_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/conformance/candidates/nodelocaldns-1.26.7}")
 cd "$(dirname "$0")/../../.."
-home=${NODELOCALDNS_HOME:-${XDG_CACHE_HOME:-$HOME/.cache}/conformance/candidates/nodelocaldns-1.26.7}
 if ! [ -x "$home/node-cache" ]; then
   echo "nodelocaldns: there is no $home/node-cache: build cmd/node-cache of kubernetes/dns 1.26.7 and put it there" >&2
   exit 64
