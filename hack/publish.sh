@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Judges an implementation by what it claims and publishes the bundle in reports/: publish.sh IMPLEMENTATION/VERSION/MODE [ARGUMENTS of certify]. `make reports` then
 # renews the index.
-#   kube-proxy/VERSION/MODE, kube-proxy/VERSION/MODE-CONFIGURATION (hack/candidates/kube-proxy), kube-apiserver/VERSION/etcd, kube-apiserver/VERSION/kine-BACKEND, kind/VERSION/MODE, cilium/VERSION/ebpf, cilium/VERSION/ebpf-FORWARDING, coredns/VERSION/kubernetes, and any FOLDER of hack/candidates whose run.sh
+#   kube-proxy/VERSION/MODE, kube-proxy/VERSION/MODE-CONFIGURATION (hack/candidates/kube-proxy), kube-apiserver/VERSION/etcd, kube-apiserver/VERSION/kine-BACKEND, kind/VERSION/MODE, cilium/VERSION/ebpf, cilium/VERSION/ebpf-FORWARDING, calico/VERSION/ebpf, coredns/VERSION/kubernetes, and any FOLDER of hack/candidates whose run.sh
 #   certifies into $BUNDLE (TEMPLATE)
 set -euo pipefail
 cd "$(dirname "$0")/.."

@@ -403,10 +403,13 @@ func (c *connection) askDatagram(probe *candidate.Probe, o *candidate.Outcome) e
 
 // filtered reports whether a filter on the way out has taken a datagram with that much content. One of netfilter makes EPERM. A program at the egress of an interface
 // makes ENOBUFS (net_xmit_errno of Linux), as a full queue does. The datagram is lost, or an ICMP error answers it, which then comes. A large datagram may also lack
-// room in the buffer of its sender.
+// room in the buffer of its sender; roomy ones do not.
 func filtered(err error, payload int) bool {
-	return errors.Is(err, networkError{unix.EPERM}) || payload == 0 && errors.Is(err, networkError{unix.ENOBUFS})
+	return errors.Is(err, networkError{unix.EPERM}) || payload <= roomy && errors.Is(err, networkError{unix.ENOBUFS})
 }
+
+// roomy is how much content a datagram has at most that always finds room: a small part of the 200 KiB that Linux gives a socket by default.
+const roomy = 16 << 10
 
 // triesForSize is how often a datagram is sent again because it was too big for a link: each link on the way may say so.
 const triesForSize = 3
