@@ -24,16 +24,7 @@ func TestAProfileThatIsConformantByOneRequirementSaysHowManyDoNotApply(t *testin
 		result(spec.ProxyDNSClusterIP, "a", check.Conformant), outside(spec.ProxyDNSHeadless, "b", why), outside(spec.ProxyDNSHeadlessReverse, "c", why),
 		result(spec.AllocUnique, "d", check.Conformant), outside(spec.AllocNodePortRandom, "e", "feature NodePort is not claimed"),
 	})
-	var text strings.Builder
-	r.WriteSummary(&text, Palette{})
-	faces := map[string]string{"text": text.String()}
-	for _, f := range Faces {
-		data, err := f.Render(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		faces[f.Name] = string(data)
-	}
+	faces := facesOf(t, r)
 	for name, wants := range map[string][]string{
 		"text": {"ServiceDNS 1 (2 not applicable)", "not applicable  2 of profile ServiceDNS: " + why},
 		"md":   {"| ServiceDNS | conformant | 1 | 0 | 0 | 0 | 0 | 0 | 2 |", "- ServiceDNS, 2 not applicable: " + why},

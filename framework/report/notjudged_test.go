@@ -63,8 +63,9 @@ func TestWhatWasNotJudgedIsTold(t *testing.T) {
 	}
 }
 
-func TestEveryFaceTellsWhatWouldDecide(t *testing.T) {
-	r := Build(Run{Candidate: candidate.Description{Version: "v1.37.1"}, Started: time.Now(), Planned: 2}, []check.Result{result(spec.AllocUnique, "a", check.Conformant), unjudged(spec.AllocExhaustedRefused, "b")})
+// facesOf are the summary at the end of a run ("text") and all faces of a report, by name.
+func facesOf(t *testing.T, r *Report) map[string]string {
+	t.Helper()
 	var text strings.Builder
 	r.WriteSummary(&text, Palette{})
 	faces := map[string]string{"text": text.String()}
@@ -75,6 +76,12 @@ func TestEveryFaceTellsWhatWouldDecide(t *testing.T) {
 		}
 		faces[f.Name] = string(data)
 	}
+	return faces
+}
+
+func TestEveryFaceTellsWhatWouldDecide(t *testing.T) {
+	r := Build(Run{Candidate: candidate.Description{Version: "v1.37.1"}, Started: time.Now(), Planned: 2}, []check.Result{result(spec.AllocUnique, "a", check.Conformant), unjudged(spec.AllocExhaustedRefused, "b")})
+	faces := facesOf(t, r)
 	for name, want := range map[string]string{
 		"text": "not judged  alloc-exhausted-refused: because (judged by: --slow)", "md": "## Not judged: 1", "junit": "not judged: because (judged by: --slow)",
 		"yaml": "notJudgedRequirements:\n    - alloc-exhausted-refused", "html": "<code>--slow</code>",
