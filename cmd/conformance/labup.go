@@ -58,7 +58,7 @@ Where this user may have no network namespaces, the control plane runs alone, as
 				return usage("--nodes %d: there can be 0 to %d", o.Nodes, standing.MaxNodes)
 			}
 			if o.Nodes == 0 && o.Proxy != (dataplane.ProxyOptions{}) {
-				return usage("the flags --proxy-… and --node-… are for nodes, and there are none")
+				return usage("the flags --proxy-…, --node-… and --pod-… are for nodes, and there are none")
 			}
 			if o.Nodes > 0 && (cmd.Flags().Changed("nodes") || o.Proxy != (dataplane.ProxyOptions{})) { // what was asked for is not left out
 				if err := dataplane.NodesWork(o.Proxy); err != nil {
