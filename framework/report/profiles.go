@@ -15,7 +15,7 @@ type ProfileVerdict struct {
 	Profile spec.Profile `json:"profile"`
 	// Verdict is the worst verdict over its MUST requirements, known deviations left aside. It is InPart where all that was judged is met, and a MUST was not judged.
 	Verdict check.Verdict `json:"verdict"`
-	// Requirements counts its requirements by verdict.
+	// Requirements counts its requirements by verdict. Those that do not apply are not among them: see NotApplicableOf.
 	Requirements Counts `json:"requirements"`
 	// MustsNotJudged is how many of its MUST requirements bind the candidate and were not judged.
 	MustsNotJudged int `json:"mustsNotJudged,omitempty"`
