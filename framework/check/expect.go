@@ -431,8 +431,7 @@ func (n *Network) controlClients(ctx context.Context, cases []Case) {
 		if protocol == corev1.ProtocolSCTP { // few pods answer it
 			protocol = corev1.ProtocolTCP
 		}
-		own := n.nodeOf(c.From)
-		pod := n.controlPod(ctx, protocol, n.elsewhere(c.From), func(node string) bool { return node != own })
+		pod := n.controlPod(ctx, c.From, protocol)
 		to := controlAddress(pod, c.To.Addr())
 		p := candidate.Probe{From: c.From, To: to, Protocol: protocol, Count: 1, Timeout: 10 * time.Second, Repeats: lossRepeats}
 		negative := p
@@ -445,71 +444,15 @@ func (n *Network) controlClients(ctx context.Context, cases []Case) {
 		return
 	}
 	outcomes := n.send(ctx, probes...)
-	reached := 0
 	for i := 0; i < len(probes); i += 2 {
-		switch o := outcomes[i][0]; {
-		case o.Result == candidate.Answered && o.Pod == pods[i]:
-			reached++
-		case !n.reachesByStages(ctx, probes[i], pods[i]):
+		if o := outcomes[i][0]; o.Result != candidate.Answered || o.Pod != pods[i] {
 			Abort("positive control: the client in the %s does not reach pod %s at %s/%s: %s", probes[i].From, pods[i].Name, probes[i].To, probes[i].Protocol, describe(outcomes[i]))
 		}
 		if o := outcomes[i+1][0]; o.Result == candidate.Answered {
 			Abort("negative control: somebody answers the client in the %s at %s, where nobody listens", probes[i].From, probes[i+1].To)
 		}
 	}
-	if reached > 0 {
-		Record("controls", "%d times a client reached a pod (%s) at its own address and nobody at a closed port", reached, pods[0].Name)
-	}
-}
-
-// reachesByStages proves the way of a client outside that does not reach a pod at its own address. It reaches a pod on the node that it sends to, and that node reaches
-// the other pod. The client reaches the node of that pod, too, and what that replies comes back. Nobody demands that a node forwards to pods elsewhere what is not for a
-// Service (Calico's eBPF drops the replies).
-func (n *Network) reachesByStages(ctx context.Context, far candidate.Probe, pod candidate.PodName) bool {
-	ginkgo.GinkgoHelper()
-	gateway := far.From.Gateway
-	if gateway == "" {
-		return false
-	}
-	at := n.controlPod(ctx, far.Protocol, gateway, func(node string) bool { return node == gateway })
-	near, closed, onward, node := far, far, far, far
-	near.To = controlAddress(at, far.To.Addr())
-	closed.To = netip.AddrPortFrom(near.To.Addr(), closedPort)
-	onward.From = Host(gateway)
-	to, found := n.addressOfNode(pod, far.To.Addr())
-	if !found {
-		return false
-	}
-	node.To, node.Protocol = netip.AddrPortFrom(to, closedPort), corev1.ProtocolTCP
-	outcomes := n.send(ctx, near, onward, closed, node)
-	for i, by := range []candidate.PodName{at.PodName, pod} {
-		if o := outcomes[i][0]; o.Result != candidate.Answered || o.Pod != by {
-			return false
-		}
-	}
-	if outcomes[2][0].Result == candidate.Answered || outcomes[3][0].Result != candidate.Refused {
-		return false
-	}
-	Record("controls", "the client in the %s reached pod %s on its gateway, and the node of pod %s, which its gateway reached", far.From, at.Name, pod.Name)
-	return true
-}
-
-// addressOfNode is the address of the node that a pod of the check is on, in the family of another address.
-func (n *Network) addressOfNode(pod candidate.PodName, like netip.Addr) (netip.Addr, bool) {
-	n.mu.Lock()
-	defer n.mu.Unlock()
-	i := slices.IndexFunc(n.pods, func(p candidate.Pod) bool { return p.PodName == pod })
-	if i < 0 {
-		return netip.Addr{}, false
-	}
-	for _, node := range slices.Concat(n.plane.Nodes(), n.nodes) {
-		for _, a := range node.Addresses {
-			if node.Name == n.pods[i].Node && a.Is4() == like.Is4() {
-				return a, true
-			}
-		}
-	}
-	return netip.Addr{}, false
+	Record("controls", "%d times a client reached a pod (%s) at its own address and nobody at a closed port", len(probes)/2, pods[0].Name)
 }
 
 // controlAddress is where a pod answers controls, in the family of the address that they are for.
@@ -571,13 +514,15 @@ func byStranger(o candidate.Outcome) bool {
 // closedPort is a port on which no backend answers.
 const closedPort = 9
 
-// controlPod is a pod of the check's own that answers the protocol on BackendPort, on a node of which there says so. It starts one on a node, one of these, if there
-// is none. One that is lent would not do: a network may keep namespaces apart, or be late with new pods.
-func (n *Network) controlPod(ctx context.Context, protocol corev1.Protocol, on string, there func(node string) bool) candidate.Pod {
+// controlPod is a pod of the check's own that answers the protocol on BackendPort, on another node than the client. It
+// starts one if there is none. One that is lent would not do: a network may keep namespaces apart, or be late with new
+// pods.
+func (n *Network) controlPod(ctx context.Context, from candidate.Client, protocol corev1.Protocol) candidate.Pod {
 	ginkgo.GinkgoHelper()
+	own := n.nodeOf(from)
 	n.mu.Lock()
 	i := slices.IndexFunc(n.pods, func(p candidate.Pod) bool {
-		return !n.lent[p.PodName] && !p.HostNetwork && there(p.Node) && slices.ContainsFunc(p.Ports, func(q candidate.PodPort) bool { return q.Protocol == protocol && q.Number == BackendPort })
+		return !n.lent[p.PodName] && !p.HostNetwork && p.Node != own && slices.ContainsFunc(p.Ports, func(q candidate.PodPort) bool { return q.Protocol == protocol && q.Number == BackendPort })
 	})
 	var pod candidate.Pod
 	if i >= 0 {
@@ -587,7 +532,7 @@ func (n *Network) controlPod(ctx context.Context, protocol corev1.Protocol, on s
 	if i >= 0 {
 		return pod
 	}
-	return n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("control")}, Node: on})
+	return n.Start(ctx, candidate.Pod{PodName: candidate.PodName{Name: n.Name("control")}, Node: n.elsewhere(from)})
 }
 
 // fail ends the check as non-conformant, with the table as its message and what the nodes know as evidence.
